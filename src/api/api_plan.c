@@ -67,9 +67,9 @@ typedef struct {
     fw_plan *plan;
     Diags *diags;
     bool ok;
-} Making;
+} PlanMaking;
 
-static bool set_plan(Making *m, const Point *point, const char *rule, fw_origin origin,
+static bool set_plan(PlanMaking *m, const Point *point, const char *rule, fw_origin origin,
                      double time_ns)
 {
     m->plan->origin = origin;
@@ -79,7 +79,7 @@ static bool set_plan(Making *m, const Point *point, const char *rule, fw_origin 
 }
 
 // 1: the plan is that of the store; 0: there is none; -1: failed.
-static int take_wisdom(Making *m, int reach, Rigor least)
+static int take_wisdom(PlanMaking *m, int reach, Rigor least)
 {
     PlanFound found;
     fw_plan *plan = m->plan;
@@ -108,7 +108,7 @@ static int take_wisdom(Making *m, int reach, Rigor least)
 }
 
 // The points in the order of a model, or of the device's weights; false: there is neither.
-static bool rank(Making *m, Ranking *ranking)
+static bool rank(PlanMaking *m, Ranking *ranking)
 {
     const Problem *problem = m->problem->problem;
     const DeviceInfo *device = &m->device->info;
@@ -130,7 +130,7 @@ static bool rank(Making *m, Ranking *ranking)
     return ok && ranking->n > 0;
 }
 
-static bool estimate(Making *m)
+static bool estimate(PlanMaking *m)
 {
     Ranking ranking = {0};
     Point plain;
@@ -146,7 +146,7 @@ static bool estimate(Making *m)
 
 static bool hook_trial(void *user, const char *point, const Trial *trial)
 {
-    const Making *m = user;
+    const PlanMaking *m = user;
     fw_trial told = api_trial(point, trial);
     return m->o->on_trial(m->o->user, &told) != 0;
 }
@@ -154,7 +154,7 @@ static bool hook_trial(void *user, const char *point, const Trial *trial)
 static bool hook_accept(void *user, const char *point, const RunnerBuffer *buffer, int n,
                         void *const *out)
 {
-    const Making *m = user;
+    const PlanMaking *m = user;
     const void **array = xcalloc(2 * (size_t)n + 1, sizeof *array);
     for (int i = 0; i < n; i++) {
         array[i] = buffer[i].init;
@@ -166,7 +166,7 @@ static bool hook_accept(void *user, const char *point, const RunnerBuffer *buffe
     return accepted;
 }
 
-static bool run_search(Making *m, fw_origin origin)
+static bool run_search(PlanMaking *m, fw_origin origin)
 {
     TuneResult result;
     RangeResult range;
@@ -199,7 +199,7 @@ static bool run_search(Making *m, fw_origin origin)
     return ok;
 }
 
-static bool search(Making *m, const RigorInfo *rigor)
+static bool search(PlanMaking *m, const RigorInfo *rigor)
 {
     TuneOptions *options = &m->options;
     const fw_plan_options *o = m->o;
@@ -220,7 +220,7 @@ static bool search(Making *m, const RigorInfo *rigor)
 // Wisdom that the caller wants to check: a search without time for trials begins with those
 // stored, runs the best of them again, and shows what they compute. False: none was
 // accepted; what was said of that is no news if a search then finds another.
-static bool show_wisdom(Making *m)
+static bool show_wisdom(PlanMaking *m)
 {
     Diags quiet, *loud = m->diags;
     TuneOptions options = m->options;
@@ -234,7 +234,7 @@ static bool show_wisdom(Making *m)
     return ok;
 }
 
-static bool make(Making *m)
+static bool make(PlanMaking *m)
 {
     fw_rigor rigor = m->o->rigor;
     int near = REACH_SIZES | (m->o->any_device ? REACH_DEVICES : 0);
@@ -256,7 +256,7 @@ static bool make(Making *m)
 
 static void make_deep(void *user)
 {
-    Making *m = user;
+    PlanMaking *m = user;
     m->ok = make(m);
 }
 
@@ -275,12 +275,12 @@ fw_plan *fw_plan_make(const fw_problem *problem, const fw_device *device,
     Diags diags;
     if (!api_given(problem, "problem", message) || !api_given(device, "device", message))
         return NULL;
-    Making m = {.o = options ? options : &defaults,
-                .problem = problem,
-                .device = device,
-                .arena = arena_new(),
-                .plan = api_plan(device),
-                .diags = &diags};
+    PlanMaking m = {.o = options ? options : &defaults,
+                    .problem = problem,
+                    .device = device,
+                    .arena = arena_new(),
+                    .plan = api_plan(device),
+                    .diags = &diags};
     diags_init(&diags, arena_new());
     deep_call(make_deep, &m);
     bool ok = m.ok;

@@ -207,23 +207,23 @@ typedef struct {
     const Arith *x;
     Poly a, b;
     int sign, facts;
-} Goal;
+} BoundGoal;
 
 // x replaced by bound/scale, with scale > 0; p is whole, so scale*p > -scale will do.
-static bool with_bound(ArithCtx *c, const Goal *g, Poly bound, Poly scale)
+static bool with_bound(ArithCtx *c, const BoundGoal *g, Poly bound, Poly scale)
 {
     Poly b = poly_addc(c, poly_add(c, poly_mul(c, g->b, scale), scale, 1), -1);
     return prove(c, poly_add(c, poly_mul(c, g->a, bound), b, 1), g->facts);
 }
 
-static bool with_const(ArithCtx *c, const Goal *g, int64_t bound)
+static bool with_const(ArithCtx *c, const BoundGoal *g, int64_t bound)
 {
     if (bound == INT64_MIN || bound == INT64_MAX)
         return false;
     return with_bound(c, g, poly_const(bound), poly_const(1));
 }
 
-static Outcome by_var(ArithCtx *c, const Goal *g)
+static Outcome by_var(ArithCtx *c, const BoundGoal *g)
 {
     const Arith *bound = g->sign > 0 ? g->x->lo : g->x->hi;
     if (!bound)
@@ -232,7 +232,7 @@ static Outcome by_var(ArithCtx *c, const Goal *g)
 }
 
 // d*(e div d) lies between e - d + step and e.
-static Outcome by_div(ArithCtx *c, const Goal *g)
+static Outcome by_div(ArithCtx *c, const BoundGoal *g)
 {
     const Arith *e = g->x->term[0].arg, *d = g->x->term[1].arg;
     if (d->kind == A_CONST && d->value < 1)
@@ -246,7 +246,7 @@ static Outcome by_div(ArithCtx *c, const Goal *g)
     return with_const(c, g, g->sign > 0 ? r.lo : r.hi) ? PROVED : FAILED;
 }
 
-static Outcome by_mod(ArithCtx *c, const Goal *g)
+static Outcome by_mod(ArithCtx *c, const BoundGoal *g)
 {
     const Arith *e = g->x->term[0].arg, *d = g->x->term[1].arg;
     Poly one = poly_const(1);
@@ -262,7 +262,7 @@ static Outcome by_mod(ArithCtx *c, const Goal *g)
 }
 
 // The smaller of two from below, or the larger from above, is either: both must do.
-static Outcome by_cases(ArithCtx *c, const Goal *g)
+static Outcome by_cases(ArithCtx *c, const BoundGoal *g)
 {
     bool both = (g->x->kind == A_MIN) == (g->sign > 0);
     Poly one = poly_const(1);
@@ -286,7 +286,7 @@ static int sign_of(ArithCtx *c, Poly a, int facts)
 
 static Outcome eliminate(ArithCtx *c, Poly p, const Arith *x, int facts)
 {
-    Goal g = {.x = x, .facts = facts};
+    BoundGoal g = {.x = x, .facts = facts};
     poly_isolate(c, p, x, &g.a, &g.b);
     g.sign = sign_of(c, g.a, facts);
     if (g.sign == 0)

@@ -151,11 +151,11 @@ typedef struct {
     ArithCtx *c;
     const char *at;
     int depth;
-} Parser;
+} ArithParser;
 
-static const Arith *parse_sum(Parser *p);
+static const Arith *parse_sum(ArithParser *p);
 
-static bool accept(Parser *p, char ch)
+static bool accept(ArithParser *p, char ch)
 {
     while (*p->at == ' ')
         p->at++;
@@ -165,7 +165,7 @@ static bool accept(Parser *p, char ch)
     return true;
 }
 
-static const Arith *parse_number(Parser *p, bool negative)
+static const Arith *parse_number(ArithParser *p, bool negative)
 {
     uint64_t value = 0, limit = (uint64_t)INT64_MAX + negative;
     for (; isdigit((unsigned char)*p->at); p->at++) {
@@ -177,7 +177,7 @@ static const Arith *parse_number(Parser *p, bool negative)
     return arith_const(p->c, (int64_t)(negative ? 0 - value : value));
 }
 
-static const Arith *parse_call(Parser *p, bool smaller)
+static const Arith *parse_call(ArithParser *p, bool smaller)
 {
     const Arith *a = parse_sum(p);
     if (!a || !accept(p, ','))
@@ -198,7 +198,7 @@ static const Arith *find_name(ArithCtx *c, const char *name, size_t len)
     return arith_size(c, arena_strndup(c->arena, name, len));
 }
 
-static const Arith *parse_name(Parser *p)
+static const Arith *parse_name(ArithParser *p)
 {
     const char *name = p->at;
     while (isalnum((unsigned char)*p->at) || *p->at == '_')
@@ -211,7 +211,7 @@ static const Arith *parse_name(Parser *p)
     return find_name(p->c, name, len);
 }
 
-static const Arith *parse_unary(Parser *p)
+static const Arith *parse_unary(ArithParser *p)
 {
     if (accept(p, '-')) {
         if (isdigit((unsigned char)*p->at))
@@ -233,7 +233,7 @@ static const Arith *parse_unary(Parser *p)
     return NULL;
 }
 
-static const Arith *parse_product(Parser *p)
+static const Arith *parse_product(ArithParser *p)
 {
     const Arith *a = parse_unary(p);
     while (a) {
@@ -250,7 +250,7 @@ static const Arith *parse_product(Parser *p)
     return NULL;
 }
 
-static const Arith *parse_sum(Parser *p)
+static const Arith *parse_sum(ArithParser *p)
 {
     if (++p->depth > MAX_DEPTH)
         return NULL;
@@ -268,7 +268,7 @@ static const Arith *parse_sum(Parser *p)
 
 const Arith *arith_parse(ArithCtx *c, const char *text)
 {
-    Parser p = {.c = c, .at = text};
+    ArithParser p = {.c = c, .at = text};
     const Arith *a = parse_sum(&p);
     return a && accept(&p, '\0') ? a : NULL;
 }

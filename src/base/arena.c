@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Block Block;
-struct Block {
-    Block *next;
+typedef struct ArenaBlock ArenaBlock;
+struct ArenaBlock {
+    ArenaBlock *next;
     size_t size, used;
     _Alignas(max_align_t) char bytes[];
 };
 
 struct Arena {
-    Block *first, *last;
+    ArenaBlock *first, *last;
 };
 
 enum { BLOCK_BYTES = 32 * 1024 };
@@ -59,9 +59,9 @@ char *xstrdup(const char *text)
     return memcpy(xmalloc(n), text, n);
 }
 
-static Block *block_new(size_t size)
+static ArenaBlock *block_new(size_t size)
 {
-    Block *block = xmalloc(sizeof(Block) + size);
+    ArenaBlock *block = xmalloc(sizeof(ArenaBlock) + size);
     block->next = NULL;
     block->size = size;
     block->used = 0;
@@ -71,7 +71,7 @@ static Block *block_new(size_t size)
 Arena *arena_new(void)
 {
     Arena *arena = xmalloc(sizeof *arena);
-    arena->first = arena->last = block_new(BLOCK_BYTES - sizeof(Block));
+    arena->first = arena->last = block_new(BLOCK_BYTES - sizeof(ArenaBlock));
     return arena;
 }
 
@@ -79,7 +79,7 @@ void arena_free(Arena *arena)
 {
     if (!arena)
         return;
-    for (Block *block = arena->first, *next; block; block = next) {
+    for (ArenaBlock *block = arena->first, *next; block; block = next) {
         next = block->next;
         free(block);
     }
@@ -87,13 +87,13 @@ void arena_free(Arena *arena)
 }
 
 // The next kept block if it is large enough, else a new one put before it.
-static Block *next_block(Block *last, size_t size)
+static ArenaBlock *next_block(ArenaBlock *last, size_t size)
 {
     if (last->next && last->next->size >= size) {
         last->next->used = 0;
         return last->next;
     }
-    Block *block = block_new(MAX(size, BLOCK_BYTES - sizeof(Block)));
+    ArenaBlock *block = block_new(MAX(size, BLOCK_BYTES - sizeof(ArenaBlock)));
     block->next = last->next;
     last->next = block;
     return block;
@@ -101,7 +101,7 @@ static Block *next_block(Block *last, size_t size)
 
 void *arena_raw(Arena *arena, size_t size)
 {
-    Block *last = arena->last;
+    ArenaBlock *last = arena->last;
     size = (size + sizeof(max_align_t) - 1) & ~(sizeof(max_align_t) - 1);
     if (last->size - last->used < size)
         last = arena->last = next_block(last, size);

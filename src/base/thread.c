@@ -51,11 +51,11 @@ typedef struct {
     void (*work)(void *);
     void *user;
     sigset_t signals;
-} Call;
+} ThreadCall;
 
 static void *make_call(void *user)
 {
-    const Call *call = user;
+    const ThreadCall *call = user;
     pthread_sigmask(SIG_SETMASK, &call->signals, NULL);
     call->work(call->user);
     return NULL;
@@ -64,7 +64,7 @@ static void *make_call(void *user)
 // While it waits, this thread takes no signals: they are for the one that works.
 void deep_call(void (*work)(void *), void *user)
 {
-    Call call = {work, user, {{0}}};
+    ThreadCall call = {work, user, {{0}}};
     pthread_t thread;
     sigset_t all;
     if (is_deep()) {
@@ -116,11 +116,11 @@ typedef struct {
     PartWork *work;
     void *user;
     int64_t n, each;
-} Parts;
+} ThreadParts;
 
 static void do_part(void *user, int thread, int i)
 {
-    const Parts *parts = user;
+    const ThreadParts *parts = user;
     (void)thread;
     int64_t from = i * parts->each;
     if (from < parts->n)
@@ -134,5 +134,5 @@ void parts_call(int64_t n, int64_t grain, PartWork *work, void *user)
 {
     int parts = (int)MAX(MIN(n / PART_LEAST, processors()), 1);
     int64_t each = (n / parts + grain) / grain * grain;
-    tasks_call(parts, do_part, &(Parts){work, user, n, each});
+    tasks_call(parts, do_part, &(ThreadParts){work, user, n, each});
 }

@@ -90,9 +90,9 @@ typedef struct {
     Derivation *derivation;
     Candidate candidate;
     Arena *arena;
-} Made;
+} MadeKernel;
 
-static void made_free(Made *made)
+static void made_free(MadeKernel *made)
 {
     candidate_release(&made->candidate);
     derive_free(made->derivation);
@@ -117,9 +117,9 @@ static bool set_point(const Derivation *derivation, const char *text, Arena *are
 
 // False if the point is not valid at this size, or too large for the device.
 static bool make(const KernelRow *row, int64_t n, const char *shape,
-                 const DeviceInfo *device, int number, Made *made)
+                 const DeviceInfo *device, int number, MadeKernel *made)
 {
-    *made = (Made){.row = row, .arena = arena_new()};
+    *made = (MadeKernel){.row = row, .arena = arena_new()};
     buf_init(&made->candidate.source);
     Diags quiet;
     diags_init(&quiet, made->arena);
@@ -202,7 +202,7 @@ static bool open_pool(Calibrator *c)
 }
 
 // The job's buffers are the pool's. False if one is too large or of another type.
-static bool use_pool(const Calibrator *c, Made *made)
+static bool use_pool(const Calibrator *c, MadeKernel *made)
 {
     const Unit *unit = made->candidate.unit;
     Job *job = &made->candidate.job;
@@ -234,7 +234,7 @@ static bool use_pool(const Calibrator *c, Made *made)
 
 typedef struct {
     Calibrator *c;
-    Made *made;
+    MadeKernel *made;
     Job job[BATCH_MOST];
     const char *shape[BATCH_MOST];
     int64_t size[BATCH_MOST];
@@ -250,7 +250,7 @@ static double kept_minimum(const Trial *trial)
     return best;
 }
 
-static bool count_row(const Made *made, double count[PROPERTIES])
+static bool count_row(const MadeKernel *made, double count[PROPERTIES])
 {
     FeatureSetting setting = {NULL, made->problem->binding, made->problem->nbinding};
     bool ok = counts_numbers(made->candidate.unit, &setting, count);
@@ -260,7 +260,7 @@ static bool count_row(const Made *made, double count[PROPERTIES])
     return ok;
 }
 
-static bool demand_row(const Calibrator *c, const Made *made, Demand *demand)
+static bool demand_row(const Calibrator *c, const MadeKernel *made, Demand *demand)
 {
     DeviceModel model;
     describe_device(&c->out->device, &model);
@@ -281,7 +281,7 @@ static bool demand_row(const Calibrator *c, const Made *made, Demand *demand)
 static double on_trial(void *user, int number, Trial *trial)
 {
     Batch *b = user;
-    const Made *made = &b->made[number];
+    const MadeKernel *made = &b->made[number];
     const KernelRow *kernel = made->row;
     bool ok = trial->status == TRIAL_OK && !trial->cut && trial->nsample > 0;
     Measured row = {.class = kernel->class,
@@ -311,7 +311,7 @@ static double work_of(const double count[PROPERTIES])
 
 // What all runs of a job should take, by the largest size of the kernel that was measured;
 // 0 if none was.
-static double expected_s(const Calibrator *c, const Made *made)
+static double expected_s(const Calibrator *c, const MadeKernel *made)
 {
     double count[PROPERTIES], expected = 0;
     int64_t largest = 0;
@@ -331,7 +331,7 @@ static void add_job(Batch *b, const KernelRow *row, int64_t n, const char *shape
                     double *left_s)
 {
     Calibrator *c = b->c;
-    Made *made = &b->made[b->n];
+    MadeKernel *made = &b->made[b->n];
     bool ok = b->n < BATCH_MOST &&
               make(row, n, shape, &c->out->device, c->number++, made) && use_pool(c, made);
     double expected = ok ? expected_s(c, made) : 0;
@@ -401,7 +401,7 @@ static bool is_wanted(const Calibrator *c, const KernelRow *row)
 // Has a property that was not covered before; it is from now on.
 static bool covers_more(Calibrator *c, const KernelRow *row, bool covered[PROPERTIES])
 {
-    Made made;
+    MadeKernel made;
     double count[PROPERTIES];
     bool more = false;
     if (make(row, (int64_t)1 << row->first, shape_points[row->shapes][0], &c->out->device,

@@ -11,10 +11,11 @@
 typedef struct {
     Point point;
     double expression[FEATURES], kernels[FEATURES];
-} Found;
+} FoundFeatures;
 
 static bool find_features(Options *o, const Problem *problem, const Variants *variants,
-                          const DeviceInfo *info, const DeviceModel *model, Found *found)
+                          const DeviceInfo *info, const DeviceModel *model,
+                          FoundFeatures *found)
 {
     if (!cli_point(o, variants, info, &found->point))
         return false;
@@ -32,7 +33,7 @@ static bool find_features(Options *o, const Problem *problem, const Variants *va
     return unit && features_unit(unit, &setting, found->expression);
 }
 
-static void print_group(const Found *found, FeatureGroup group)
+static void print_group(const FoundFeatures *found, FeatureGroup group)
 {
     printf("\n%s%s\n", feature_group_name[group],
            group == FEATURES_PARALLELISM ? "                    expression     kernels"
@@ -50,7 +51,7 @@ static void print_group(const Found *found, FeatureGroup group)
 }
 
 static void print_features(const Problem *problem, const Derivation *derivation,
-                           const DeviceModel *model, const Found *found)
+                           const DeviceModel *model, const FoundFeatures *found)
 {
     Buf point;
     buf_init(&point);
@@ -70,7 +71,7 @@ static json_t *vector_json(const double *value, int n)
 }
 
 static json_t *features_json(const Problem *problem, const Derivation *derivation,
-                             const DeviceModel *model, const Found *found)
+                             const DeviceModel *model, const FoundFeatures *found)
 {
     Buf point;
     buf_init(&point);
@@ -87,7 +88,7 @@ int cmd_features(Options *o)
 {
     DeviceInfo info;
     DeviceModel model;
-    Found found;
+    FoundFeatures found;
     Variants variants;
     Problem *problem = cli_program(o, SIZES_ALL);
     if (!problem || !cli_device(o, &info))

@@ -17,76 +17,77 @@ typedef struct {
     const char *suffix; // what may follow the name: "xyz", "123"; "": nothing
     const char *doc;
     const char *more; // shown after it: a unit; NULL: nothing
-} Row;
+} HelpRow;
 
-static Row pattern_row(int i)
+static HelpRow pattern_row(int i)
 {
     const PatternInfo *info = &pattern_info[i];
     if (i == PATTERNS)
-        return (Row){0};
-    return (Row){info->text, info->suffix == SUFFIX_DIMS ? "23" : "", info->doc, NULL};
+        return (HelpRow){0};
+    return (HelpRow){info->text, info->suffix == SUFFIX_DIMS ? "23" : "", info->doc, NULL};
 }
 
-static Row operation_row(int i)
+static HelpRow operation_row(int i)
 {
-    return i == OPS ? (Row){0} : (Row){op_info[i].text, "", op_info[i].doc, NULL};
+    return i == OPS ? (HelpRow){0} : (HelpRow){op_info[i].text, "", op_info[i].doc, NULL};
 }
 
-static Row strategy_row(int i)
+static HelpRow strategy_row(int i)
 {
     int n;
     const SearchKind *const *kind = search_all(&n);
-    return i == n ? (Row){0} : (Row){kind[i]->name, "", kind[i]->doc, NULL};
+    return i == n ? (HelpRow){0} : (HelpRow){kind[i]->name, "", kind[i]->doc, NULL};
 }
 
-static Row feature_row(int i)
+static HelpRow feature_row(int i)
 {
     if (i == FEATURES)
-        return (Row){0};
+        return (HelpRow){0};
     const char *unit = feature_info[i].unit;
-    return (Row){feature_info[i].name, "", feature_info[i].doc, unit[0] ? unit : NULL};
+    return (HelpRow){feature_info[i].name, "", feature_info[i].doc, unit[0] ? unit : NULL};
 }
 
-static Row rule_row(int i)
+static HelpRow rule_row(int i)
 {
     if (i == RULES)
-        return (Row){0};
-    return (Row){rule_info[i].name, "", rule_family_name[rule_info[i].family], NULL};
+        return (HelpRow){0};
+    return (HelpRow){rule_info[i].name, "", rule_family_name[rule_info[i].family], NULL};
 }
 
-static Row model_row(int i)
+static HelpRow model_row(int i)
 {
     int n;
     const ModelKind *const *kind = model_all(&n);
-    return i == n ? (Row){0} : (Row){kind[i]->name, "", kind[i]->doc, NULL};
+    return i == n ? (HelpRow){0} : (HelpRow){kind[i]->name, "", kind[i]->doc, NULL};
 }
 
-static Row device_row(int i)
+static HelpRow device_row(int i)
 {
     int n;
     const char *const *id = device_model_ids(&n);
-    return i == n ? (Row){0} : (Row){id[i], "", "", NULL};
+    return i == n ? (HelpRow){0} : (HelpRow){id[i], "", "", NULL};
 }
 
-static Row parameter_row(int i)
+static HelpRow parameter_row(int i)
 {
     const ParameterInfo *info = &parameter_info[i];
-    return i == parameters ? (Row){0} : (Row){info->name, info->suffix, info->doc, NULL};
+    return i == parameters ? (HelpRow){0}
+                           : (HelpRow){info->name, info->suffix, info->doc, NULL};
 }
 
-static Row metric_row(int i)
+static HelpRow metric_row(int i)
 {
     static const char time_doc[] = "one run, the least of several; what is best without "
                                    "--objective";
     if (i == 0)
-        return (Row){"time", "", time_doc, "ms"};
+        return (HelpRow){"time", "", time_doc, "ms"};
     if (i == 1 + MEASURES)
-        return (Row){0};
+        return (HelpRow){0};
     const MeasureRow *row = &measure_row[i - 1];
-    return (Row){row->name, "", row->doc, row->unit[0] ? row->unit : NULL};
+    return (HelpRow){row->name, "", row->doc, row->unit[0] ? row->unit : NULL};
 }
 
-static void put_row(int width, Row row)
+static void put_row(int width, HelpRow row)
 {
     Buf name;
     buf_init(&name);
@@ -113,8 +114,8 @@ static void put_rule(int i, bool family)
 enum { TOPICS = 9, RULE_TOPIC = 4 };
 static const struct {
     const char *name;
-    int width;         // of the names
-    Row (*row)(int i); // after the last one a row without a name
+    int width;             // of the names
+    HelpRow (*row)(int i); // after the last one a row without a name
 } topics[TOPICS] = {{"patterns", 16, pattern_row},
                     {"operations", 8, operation_row},
                     {"strategies", 12, strategy_row},
@@ -136,7 +137,7 @@ static int list_topic(int topic)
 }
 
 // Is the word the row's name, or the name and a suffix that it may have?
-static bool names(Row row, const char *word)
+static bool names(HelpRow row, const char *word)
 {
     size_t n = strlen(row.name);
     bool number = strcmp(row.suffix, "1-9") == 0;
@@ -229,7 +230,7 @@ static void no_help(Options *o, const char *word)
     for (int t = 0; t < TOPICS; t++) {
         guess_offer(&guess, topics[t].name);
         for (int i = 0; topics[t].row(i).name; i++) {
-            Row row = topics[t].row(i);
+            HelpRow row = topics[t].row(i);
             bool axis = strcmp(row.suffix, "xyz") == 0; // never without one
             guess_offer(&guess, axis ? arena_printf(o->arena, "%sx", row.name) : row.name);
         }

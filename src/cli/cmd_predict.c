@@ -19,7 +19,7 @@ typedef struct {
     const char *name, *like; // like: what it is charged as, if nothing measured it
     double count, cost, error;
     bool known; // it is charged
-} Line;
+} ChargedCount;
 
 typedef struct {
     Options *o;
@@ -27,13 +27,13 @@ typedef struct {
     Variants variants;
     Weights weights;
     Point point;
-    VEC(Line) lines;
+    VEC(ChargedCount) lines;
     double total_s, sum_s;  // sum: of the properties, as the paper has it
     double part[RESOURCES]; // how long each part of the device is busy
     double launch_s;
-} Prediction;
+} PredictCommand;
 
-static const char *property_name(const Prediction *p, int property)
+static const char *property_name(const PredictCommand *p, int property)
 {
     Buf name;
     buf_init(&name);
@@ -42,7 +42,7 @@ static const char *property_name(const Prediction *p, int property)
 }
 
 // By properties: their costs are added up.
-static void by_counts(Prediction *p, const double count[PROPERTIES], bool list)
+static void by_counts(PredictCommand *p, const double count[PROPERTIES], bool list)
 {
     double cost[PROPERTIES];
     p->sum_s = weights_predict(&p->weights, count, cost);
@@ -54,12 +54,12 @@ static void by_counts(Prediction *p, const double count[PROPERTIES], bool list)
         CountsKind kind = counts_kind(k); // some are not charged on every device
         bool free = kind == COUNTS_MINIMUM || kind == COUNTS_FUSED ||
                     kind == COUNTS_ARRAY || kind == COUNTS_PUT;
-        Line line = {.name = property_name(p, k),
-                     .like = like >= 0 && like != k ? property_name(p, like) : NULL,
-                     .count = count[k],
-                     .cost = cost[k],
-                     .error = p->weights.error[k] * count[k],
-                     .known = like >= 0 || free};
+        ChargedCount line = {.name = property_name(p, k),
+                             .like = like >= 0 && like != k ? property_name(p, like) : NULL,
+                             .count = count[k],
+                             .cost = cost[k],
+                             .error = p->weights.error[k] * count[k],
+                             .known = like >= 0 || free};
         VEC_PUSH(p->o->arena, &p->lines, line);
         if (counts_kind(k) >= COUNTS_GROUP)
             p->launch_s += cost[k];
@@ -68,7 +68,7 @@ static void by_counts(Prediction *p, const double count[PROPERTIES], bool list)
 }
 
 // By demands: what is hidden behind something else costs less, or nothing.
-static void by_demands(Prediction *p, const Demand *demand, int n)
+static void by_demands(PredictCommand *p, const Demand *demand, int n)
 {
     const Overlap *o = &p->weights.overlap;
     double cost[DEMANDS];
@@ -80,17 +80,18 @@ static void by_demands(Prediction *p, const Demand *demand, int n)
         p->part[demand_info[d].resource] += o->weight[d] * count;
         if (count == 0)
             continue;
-        Line line = {.name = demand_info[d].name,
-                     .count = count,
-                     .cost = cost[d],
-                     .error = o->weight[d] > 0 ? cost[d] * o->error[d] / o->weight[d] : 0,
-                     .known = o->support[d] > 0};
+        ChargedCount line = {
+            .name = demand_info[d].name,
+            .count = count,
+            .cost = cost[d],
+            .error = o->weight[d] > 0 ? cost[d] * o->error[d] / o->weight[d] : 0,
+            .known = o->support[d] > 0};
         VEC_PUSH(p->o->arena, &p->lines, line);
     }
     p->launch_s = cost[DEMAND_LAUNCH] + cost[DEMAND_GROUP];
 }
 
-static bool predict(Prediction *p)
+static bool predict(PredictCommand *p)
 {
     Options *o = p->o;
     DeviceModel device;
@@ -115,16 +116,17 @@ static bool predict(Prediction *p)
 
 static int compare_lines(const void *a, const void *b)
 {
-    double x = fabs(((const Line *)a)->cost), y = fabs(((const Line *)b)->cost);
+    double x = fabs(((const ChargedCount *)a)->cost),
+           y = fabs(((const ChargedCount *)b)->cost);
     return (x < y) - (x > y);
 }
 
-static json_t *print_lines(Prediction *p, bool print)
+static json_t *print_lines(PredictCommand *p, bool print)
 {
     json_t *list = json_array();
     qsort(p->lines.at, (size_t)p->lines.len, sizeof *p->lines.at, compare_lines);
     for (int i = 0; i < p->lines.len; i++) {
-        const Line *l = &p->lines.at[i];
+        const ChargedCount *l = &p->lines.at[i];
         if (print)
             printf("  %-44s  %14.0f  %12.3f us  %6.1f %%\n", l->name, l->count,
                    l->cost * 1e6, 100 * l->cost / p->total_s);
@@ -141,7 +143,7 @@ static json_t *print_lines(Prediction *p, bool print)
 }
 
 // How long each part would be busy by itself: the longest is the bottleneck.
-static void print_parts(const Prediction *p)
+static void print_parts(const PredictCommand *p)
 {
     printf("  busy by themselves:");
     for (int r = RESOURCE_GROUPS, n = 0; r < RESOURCES; r++)
@@ -150,7 +152,7 @@ static void print_parts(const Prediction *p)
     printf("\n  the paper's sum of properties: %.1f us\n", p->sum_s * 1e6);
 }
 
-static bool print_prediction(Prediction *p)
+static bool print_prediction(PredictCommand *p)
 {
     bool print = cli_prints(p->o);
     Buf point;
@@ -187,12 +189,12 @@ typedef struct {
     Recorded *recorded;
     char **line;
     int n;
-} Asked;
+} AskedPoints;
 
-static bool read_asked(Options *o, Asked *asked)
+static bool read_asked(Options *o, AskedPoints *asked)
 {
     Buf text;
-    *asked = (Asked){0};
+    *asked = (AskedPoints){0};
     if (path_ends(o->points, ".json") || path_ends(o->points, ".json.gz")) {
         asked->recorded = recorded_read(o->points, NULL, &o->diags);
         asked->n = asked->recorded ? asked->recorded->n : 0;
@@ -231,7 +233,7 @@ static bool same_point(const Space *space, const Recorded *recorded, int number,
 }
 
 // In seconds; false if this version derives no such point. What it leaves out is plain.
-static bool predict_point(const Prediction *p, const Asked *asked, int number,
+static bool predict_point(const PredictCommand *p, const AskedPoints *asked, int number,
                           double *seconds)
 {
     const Space *space = derive_space(p->variants.derivation);
@@ -257,10 +259,10 @@ static bool predict_point(const Prediction *p, const Asked *asked, int number,
 
 // A line each, in the order of the file; empty where there is no such point, which of
 // another problem's file are all.
-static bool predict_points(Prediction *p)
+static bool predict_points(PredictCommand *p)
 {
     Options *o = p->o;
-    Asked asked;
+    AskedPoints asked;
     int known = 0;
     Buf lines;
     buf_init(&lines);
@@ -285,7 +287,7 @@ static bool predict_points(Prediction *p)
 
 int cmd_predict(Options *o)
 {
-    Prediction p = {.o = o, .problem = cli_program(o, SIZES_ALL)};
+    PredictCommand p = {.o = o, .problem = cli_program(o, SIZES_ALL)};
     if (!p.problem)
         return 2;
     if (o->shares)

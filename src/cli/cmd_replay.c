@@ -17,7 +17,7 @@ typedef struct {
     Replay *result; // a strategy after the other, nspace each
     ReplayOptions options;
     Recorded *prior;
-} Table;
+} ReplayTable;
 
 // Whether a strategy needs nothing but a space.
 static bool is_free(const SearchKind *kind)
@@ -25,7 +25,7 @@ static bool is_free(const SearchKind *kind)
     return !kind->needs_ranking && !kind->needs_steps;
 }
 
-static bool add_kinds(Table *t, const char *name)
+static bool add_kinds(ReplayTable *t, const char *name)
 {
     int n;
     const SearchKind *const *all = search_all(&n);
@@ -39,7 +39,7 @@ static bool add_kinds(Table *t, const char *name)
                       "strategy `%s` needs more than a record of times", name);
 }
 
-static bool read_spaces(Table *t)
+static bool read_spaces(ReplayTable *t)
 {
     const char *objective = cli_objective(t->o);
     for (; t->nspace < t->o->nlist; t->nspace++) {
@@ -51,7 +51,7 @@ static bool read_spaces(Table *t)
     return true;
 }
 
-static bool read_prior(Table *t)
+static bool read_prior(ReplayTable *t)
 {
     if (t->o->prior)
         t->options.prior = t->prior =
@@ -59,12 +59,12 @@ static bool read_prior(Table *t)
     return !t->o->prior || t->prior;
 }
 
-static const Replay *result_of(const Table *t, int kind, int space)
+static const Replay *result_of(const ReplayTable *t, int kind, int space)
 {
     return &t->result[kind * t->nspace + space];
 }
 
-static bool run_all(Table *t)
+static bool run_all(ReplayTable *t)
 {
     Screen screen = screen_open(t->o);
     int n = t->nkind * t->nspace;
@@ -87,7 +87,7 @@ static bool run_all(Table *t)
 
 // Text --------------------------------------------------------------------------------
 
-static void print_space(const Table *t, int s)
+static void print_space(const ReplayTable *t, int s)
 {
     const Recorded *r = t->recorded[s];
     const ScoreSpace *space = &t->space[s];
@@ -108,7 +108,7 @@ static void print_row(const char *name, const Replay *r)
            r->score.spread, r->score.end, 100 * r->found, 100 * r->optimum_runs);
 }
 
-static double mean_score(const Table *t, int kind)
+static double mean_score(const ReplayTable *t, int kind)
 {
     double sum = 0;
     for (int s = 0; s < t->nspace; s++)
@@ -117,7 +117,7 @@ static double mean_score(const Table *t, int kind)
 }
 
 // What an evaluation took here, and the strategy's part of it; unit: microseconds.
-static void evaluation_us(const Table *t, int kind, double *all, double *search)
+static void evaluation_us(const ReplayTable *t, int kind, double *all, double *search)
 {
     double evaluations = 0;
     *all = *search = 0;
@@ -131,7 +131,7 @@ static void evaluation_us(const Table *t, int kind, double *all, double *search)
     *search /= evaluations;
 }
 
-static void print_one(const Table *t)
+static void print_one(const ReplayTable *t)
 {
     double all, search;
     printf("%s, %d runs a space\n", t->kind[0]->name, t->options.repeats);
@@ -145,7 +145,7 @@ static void print_one(const Table *t)
     printf("  %.1f us an evaluation, %.1f us of it the strategy\n", all, search);
 }
 
-static void print_table(const Table *t)
+static void print_table(const ReplayTable *t)
 {
     printf("%-12s %7s", "strategy", "mean");
     for (int s = 0; s < t->nspace; s++)
@@ -164,7 +164,7 @@ static void print_table(const Table *t)
 
 // JSON --------------------------------------------------------------------------------
 
-static json_t *space_json(const Table *t, int s)
+static json_t *space_json(const ReplayTable *t, int s)
 {
     const Recorded *r = t->recorded[s];
     const ScoreSpace *space = &t->space[s];
@@ -176,7 +176,7 @@ static json_t *space_json(const Table *t, int s)
                      space->end_evals, "start_s", space->start_s, "end_s", space->end_s);
 }
 
-static json_t *result_json(const Table *t, int s, const Replay *r)
+static json_t *result_json(const ReplayTable *t, int s, const Replay *r)
 {
     json_t *curve = json_array();
     for (int i = 0; i < SCORE_POINTS; i++)
@@ -191,7 +191,7 @@ static json_t *result_json(const Table *t, int s, const Replay *r)
                      1e6 * r->search_s / evaluations, "performance", curve);
 }
 
-static json_t *table_json(const Table *t)
+static json_t *table_json(const ReplayTable *t)
 {
     json_t *spaces = json_array(), *strategies = json_array();
     for (int s = 0; s < t->nspace; s++)
@@ -210,7 +210,7 @@ static json_t *table_json(const Table *t)
                      strategies);
 }
 
-static bool show(Table *t)
+static bool show(ReplayTable *t)
 {
     if (cli_prints(t->o)) {
         for (int s = 0; s < t->nspace; s++)
@@ -229,11 +229,11 @@ int cmd_replay(Options *o)
 {
     if (o->strategy && path_ends(o->strategy, ".fwh"))
         return cli_replay_steps(o);
-    Table t = {.o = o,
-               .options = {.budget_s = o->budget_s,
-                           .budget_trials = o->budget_trials,
-                           .repeats = o->repeat ? (int)o->repeat : 100,
-                           .seed = o->seed}};
+    ReplayTable t = {.o = o,
+                     .options = {.budget_s = o->budget_s,
+                                 .budget_trials = o->budget_trials,
+                                 .repeats = o->repeat ? (int)o->repeat : 100,
+                                 .seed = o->seed}};
     bool ok = add_kinds(&t, o->strategy ? o->strategy : "auto") && read_spaces(&t) &&
               read_prior(&t) && run_all(&t) && show(&t);
     for (int i = 0; i < t.nspace; i++)

@@ -21,7 +21,7 @@ typedef struct {
     Trial trial;
     Limit limit;
     Workplace place;
-} Run;
+} RunCommand;
 
 static bool no_input(Options *o, const Problem *problem, const char *name)
 {
@@ -38,7 +38,7 @@ static bool no_input(Options *o, const Problem *problem, const char *name)
     return cli_unknown(o, "C020", "input", name, input, known);
 }
 
-static bool make_data(Options *o, Run *run)
+static bool make_data(Options *o, RunCommand *run)
 {
     InputFiles files = {o->in_name, o->in_file, o->nin};
     const ProblemKind *kind = run->problem->kind;
@@ -53,7 +53,7 @@ static bool make_data(Options *o, Run *run)
 }
 
 // What can be wrong without running anything.
-static bool choose(Options *o, Run *run)
+static bool choose(Options *o, RunCommand *run)
 {
     return devices_find(o->arena, NULL, cli_stop(), o->device, &run->device, &o->diags) &&
            problem_fits(run->problem, &run->device, &o->diags) &&
@@ -61,7 +61,7 @@ static bool choose(Options *o, Run *run)
            cli_point(o, &run->variants, &run->device, &run->point);
 }
 
-static bool open_run(Options *o, Run *run)
+static bool open_run(Options *o, RunCommand *run)
 {
     const char *how;
     if (!cli_place(o, run->problem, &run->place))
@@ -83,7 +83,7 @@ static bool open_run(Options *o, Run *run)
     return run->runner != NULL;
 }
 
-static bool execute(Options *o, Run *run)
+static bool execute(Options *o, RunCommand *run)
 {
     if (!variants_candidate(&run->variants, &run->point, run->problem->name, o->arena,
                             &run->candidate, &o->diags))
@@ -98,7 +98,7 @@ static bool execute(Options *o, Run *run)
                       run->trial.log ? run->trial.log : "");
 }
 
-static bool write_outputs(Options *o, const Run *run)
+static bool write_outputs(Options *o, const RunCommand *run)
 {
     const ProblemData *data = run->data;
     for (int k = 0; k < o->nout; k++)
@@ -109,7 +109,7 @@ static bool write_outputs(Options *o, const Run *run)
 }
 
 // What bounds the time, as far as the device was measured.
-static bool find_limit(Options *o, Run *run)
+static bool find_limit(Options *o, RunCommand *run)
 {
     const DeviceInfo *device = runner_device(run->runner);
     Work work = problem_work(run->problem);
@@ -129,7 +129,7 @@ static bool find_limit(Options *o, Run *run)
 }
 
 // The error is null where nothing was compared.
-static json_t *run_json(const Options *o, const Run *run)
+static json_t *run_json(const Options *o, const RunCommand *run)
 {
     return json_pack("{s:s, s:s, s:f, s:o, s:o}", "problem", problem_label(run->problem),
                      "device", runner_device(run->runner)->name, "time_ns",
@@ -138,7 +138,7 @@ static json_t *run_json(const Options *o, const Run *run)
                      cli_roofline_json(&run->limit, run->trial.time_ns));
 }
 
-static void print_run(Options *o, const Run *run)
+static void print_run(Options *o, const RunCommand *run)
 {
     Buf time;
     buf_init(&time);
@@ -157,7 +157,7 @@ static void print_run(Options *o, const Run *run)
     buf_release(&time);
 }
 
-static void close_run(Run *run)
+static void close_run(RunCommand *run)
 {
     trial_release(&run->trial);
     candidate_release(&run->candidate);
@@ -168,7 +168,7 @@ static void close_run(Run *run)
 
 int cmd_run(Options *o)
 {
-    Run run = {.problem = cli_problem(o, SIZES_ALL)};
+    RunCommand run = {.problem = cli_problem(o, SIZES_ALL)};
     if (!run.problem)
         return 2;
     bool ok = choose(o, &run) && make_data(o, &run) && open_run(o, &run) &&

@@ -17,7 +17,7 @@ typedef struct {
     int file;
     char held[CHARACTER_MOST]; // a character whose end is in the next write
     size_t n;
-} Guard;
+} OutputGuard;
 
 // The bytes at the end that may be the begin of a character.
 static size_t unfinished(const char *text, size_t len)
@@ -32,7 +32,7 @@ static size_t unfinished(const char *text, size_t len)
 
 static ssize_t write_guarded(void *cookie, const char *text, size_t len)
 {
-    Guard *guard = cookie;
+    OutputGuard *guard = cookie;
     Buf all, shown;
     buf_init(&all);
     buf_init(&shown);
@@ -49,7 +49,7 @@ static ssize_t write_guarded(void *cookie, const char *text, size_t len)
 
 static FILE *guarded(FILE *plain, int file, int mode)
 {
-    Guard *guard = xcalloc(1, sizeof *guard); // as long as the process
+    OutputGuard *guard = xcalloc(1, sizeof *guard); // as long as the process
     guard->file = file;
     FILE *stream = fopencookie(guard, "w", (cookie_io_functions_t){.write = write_guarded});
     if (stream)

@@ -12,23 +12,23 @@
 typedef struct {
     bool carried;
     double operations, slow;
-} Way;
+} CarriedWay;
 
 typedef struct {
     const void *name; // Var, Buffer or Param
-    Way way;
-} Named;
+    CarriedWay way;
+} NamedWay;
 
 typedef struct {
     Arena *arena;
     Scope *scope;
-    VEC(Named) names;
-    Way longest; // to what is carried on
+    VEC(NamedWay) names;
+    CarriedWay longest; // to what is carried on
 } Chainer;
 
 enum { SLOW_COST = 4 }; // beside an addition, to compare ways
 
-static Way later(Way a, Way b)
+static CarriedWay later(CarriedWay a, CarriedWay b)
 {
     if (!a.carried || !b.carried)
         return a.carried ? a : b;
@@ -36,21 +36,21 @@ static Way later(Way a, Way b)
     return x >= y ? a : b;
 }
 
-static void set_name(Chainer *c, const void *name, Way way)
+static void set_name(Chainer *c, const void *name, CarriedWay way)
 {
-    Named named = {name, way};
+    NamedWay named = {name, way};
     VEC_PUSH(c->arena, &c->names, named);
 }
 
-static Way find_name(const Chainer *c, const void *name)
+static CarriedWay find_name(const Chainer *c, const void *name)
 {
     for (int i = c->names.len - 1; i >= 0; i--)
         if (c->names.at[i].name == name)
             return c->names.at[i].way;
-    return (Way){0};
+    return (CarriedWay){0};
 }
 
-static Way past(Way way, Op op)
+static CarriedWay past(CarriedWay way, Op op)
 {
     OpKind kind = op_info[op].kind;
     if (!way.carried || kind == OPK_FREE || op_info[op].types == TY_CAST)
@@ -63,12 +63,13 @@ static Way past(Way way, Op op)
 
 // Values ---------------------------------------------------------------------------------
 
-static Way way_expr(Chainer *c, const Expr *e);
+static CarriedWay way_expr(Chainer *c, const Expr *e);
 
-static Way way_body(Chainer *c, const Function *function, const Way *arg, int n)
+static CarriedWay way_body(Chainer *c, const Function *function, const CarriedWay *arg,
+                           int n)
 {
     int names = c->names.len;
-    Way way = {0};
+    CarriedWay way = {0};
     for (int i = 0; i < n; i++)
         way = later(way, arg[i]);
     if (!way.carried || !function->body)
@@ -80,9 +81,9 @@ static Way way_body(Chainer *c, const Function *function, const Way *arg, int n)
     return way;
 }
 
-static Way way_expr(Chainer *c, const Expr *e)
+static CarriedWay way_expr(Chainer *c, const Expr *e)
 {
-    Way way = {0}, arg[16];
+    CarriedWay way = {0}, arg[16];
     int names = c->names.len;
     if (e->kind == E_PARAM)
         return find_name(c, e->param);
@@ -101,9 +102,9 @@ static Way way_expr(Chainer *c, const Expr *e)
     return e->kind == E_OP ? past(way, e->op) : way;
 }
 
-static Way way_value(Chainer *c, const KExpr *e)
+static CarriedWay way_value(Chainer *c, const KExpr *e)
 {
-    Way way = {0}, arg[16];
+    CarriedWay way = {0}, arg[16];
     if (e->kind == K_VAR)
         return find_name(c, e->var);
     if (e->kind == K_LOAD)
@@ -144,7 +145,7 @@ static void begin_ways(Chainer *c, const Block *loop, const Block *block)
     for (int i = 0; i < block->len; i++) {
         const void *name = target_of(block->at[i]);
         if (name && !find_name(c, name).carried && !block_any(loop, declares, name))
-            set_name(c, name, (Way){.carried = true});
+            set_name(c, name, (CarriedWay){.carried = true});
         begin_ways(c, loop, &block->at[i]->body);
         begin_ways(c, loop, &block->at[i]->other);
     }
@@ -161,7 +162,7 @@ static void follow(Chainer *c, const Block *block)
         if (stm->kind == ST_DECL && stm->value)
             set_name(c, stm->var, way_value(c, stm->value));
         if (target) {
-            Way way = way_value(c, stm->value);
+            CarriedWay way = way_value(c, stm->value);
             c->longest = later(c->longest, way);
             if (stm->kind == ST_ASSIGN)
                 set_name(c, target, way);
@@ -179,7 +180,7 @@ static void add_loops(Chainer *c, const Block *block, double around, Chain *sum)
         double here = around * (double)MAX(extent, 0);
         if (is_loop(stm)) {
             c->names.len = 0;
-            c->longest = (Way){0};
+            c->longest = (CarriedWay){0};
             begin_ways(c, &stm->body, &stm->body);
             follow(c, &stm->body);
             sum->operations += here * c->longest.operations;

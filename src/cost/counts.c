@@ -51,7 +51,7 @@ static bool kernel_numbers(const Unit *unit, const Kernel *kernel,
     if (ok)
         add_overheads(&t);
     for (int i = 0; ok && i < t.items.len; i++) {
-        const Item *item = &t.items.at[i];
+        const CountedItem *item = &t.items.at[i];
         out[item->property] += (double)item->times * item->domain->exec;
     }
     out[COUNT_GROUP] = ok ? groups_of(&t) : 0;
@@ -96,14 +96,14 @@ struct Counts {
     Count count[PROPERTIES];
 };
 
-static bool same_rows(const Rows *a, const Rows *b)
+static bool same_rows(const SumRows *a, const SumRows *b)
 {
     if (a->len != b->len)
         return false;
     for (int i = 0; i < a->len; i++) {
         bool found = false;
         for (int k = 0; k < b->len; k++)
-            found |= !memcmp(&a->at[i], &b->at[k], sizeof(Row));
+            found |= !memcmp(&a->at[i], &b->at[k], sizeof(SumRow));
         if (!found)
             return false;
     }
@@ -153,7 +153,7 @@ static void add_domain(Counts *c, Tally *t, int first)
     Pieces pieces = {0};
     bool ok = symbols_count(&c->symbols, t, domain, &pieces);
     for (int i = first; i < t->items.len; i++) {
-        Item *item = &t->items.at[i];
+        CountedItem *item = &t->items.at[i];
         if (!item->times || !same_domain(item->domain, domain))
             continue;
         add_count(c, &c->count[item->property], &pieces, ok ? NULL : c->symbols.sum.refused,
@@ -227,7 +227,7 @@ static void sort_terms(Counts *c)
 {
     for (int p = 0; p < PROPERTIES; p++)
         for (int i = 0; i < c->count[p].pieces.len; i++) {
-            Poly *poly = &c->count[p].pieces.at[i].poly;
+            CountPoly *poly = &c->count[p].pieces.at[i].poly;
             qsort(poly->at, (size_t)poly->len, sizeof *poly->at, compare_terms);
         }
 }
@@ -317,7 +317,7 @@ static bool lookup_size(void *user, const Arith *var, int64_t *value)
     return size;
 }
 
-static bool row_value(const Values *v, const Row *row, Wide *value)
+static bool row_value(const Values *v, const SumRow *row, Wide *value)
 {
     *value = row->coef[SUM_COLS];
     for (int k = 0; k < SUM_COLS; k++) {
@@ -369,7 +369,7 @@ static bool guard_holds(const Values *v, const System *guard, bool *holds)
     return true;
 }
 
-static bool add_poly(const Values *v, const Poly *poly, Ratio *sum)
+static bool add_poly(const Values *v, const CountPoly *poly, Ratio *sum)
 {
     for (int i = 0; i < poly->len; i++) {
         Ratio term = poly->at[i].coef;
@@ -484,7 +484,7 @@ void counts_wide(Buf *out, Wide value)
         buf_putc(out, digit[--n]);
 }
 
-static void print_row(Buf *out, const Counts *c, const Row *row);
+static void print_row(Buf *out, const Counts *c, const SumRow *row);
 
 static void print_column(Buf *out, const Counts *c, int column)
 {
@@ -505,7 +505,7 @@ static void print_column(Buf *out, const Counts *c, int column)
     buf_printf(out, "%s/%lld)", terms > 1 ? ")" : "", (long long)f->den);
 }
 
-static void print_row(Buf *out, const Counts *c, const Row *row)
+static void print_row(Buf *out, const Counts *c, const SumRow *row)
 {
     bool first = true;
     for (int k = 0; k < SUM_COLS; k++) {
@@ -553,7 +553,7 @@ static void print_guard(Buf *out, const Counts *c, const System *guard)
 {
     const char *join = " if ";
     for (int e = 1; e >= 0; e--) {
-        const Rows *rows = e ? &guard->eq : &guard->in;
+        const SumRows *rows = e ? &guard->eq : &guard->in;
         for (int i = 0; i < rows->len; i++) {
             buf_puts(out, join);
             print_row(out, c, &rows->at[i]);

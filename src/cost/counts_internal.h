@@ -25,7 +25,7 @@ typedef struct {
     const Domain *domain;
     int property;
     int64_t times;
-} Item;
+} CountedItem;
 
 // A load or store of global memory.
 typedef struct {
@@ -55,7 +55,7 @@ typedef struct {
     int64_t launches; // of the kernel
     FeatureSetting setting;
     Scope scope;
-    VEC(Item) items;
+    VEC(CountedItem) items;
     VEC(Touch) touches;
     VEC(ArrayUse) arrays; // one entry for each direction
     bool accesses;        // are counted and put into classes

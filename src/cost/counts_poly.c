@@ -45,7 +45,7 @@ bool ratio_add(Ratio *a, Ratio b)
     return true;
 }
 
-bool row_scale_add(Row *to, const Row *from, int64_t factor)
+bool row_scale_add(SumRow *to, const SumRow *from, int64_t factor)
 {
     for (int k = 0; k <= SUM_COLS; k++) {
         int64_t scaled;
@@ -56,7 +56,7 @@ bool row_scale_add(Row *to, const Row *from, int64_t factor)
     return true;
 }
 
-static bool add_term(Arena *arena, Poly *to, const Term *term)
+static bool add_term(Arena *arena, CountPoly *to, const Term *term)
 {
     if (term->coef.num == 0)
         return true;
@@ -73,7 +73,7 @@ static bool add_term(Arena *arena, Poly *to, const Term *term)
     return true;
 }
 
-bool qpoly_add(Arena *arena, Poly *to, const Poly *from, Ratio factor)
+bool qpoly_add(Arena *arena, CountPoly *to, const CountPoly *from, Ratio factor)
 {
     for (int i = 0; i < from->len; i++) {
         Term term = from->at[i];
@@ -83,9 +83,9 @@ bool qpoly_add(Arena *arena, Poly *to, const Poly *from, Ratio factor)
     return true;
 }
 
-bool qpoly_mul(Arena *arena, Poly *out, const Poly *a, const Poly *b)
+bool qpoly_mul(Arena *arena, CountPoly *out, const CountPoly *a, const CountPoly *b)
 {
-    *out = (Poly){0};
+    *out = (CountPoly){0};
     for (int i = 0; i < a->len; i++)
         for (int j = 0; j < b->len; j++) {
             Term term = a->at[i];
@@ -102,16 +102,16 @@ bool qpoly_mul(Arena *arena, Poly *out, const Poly *a, const Poly *b)
     return true;
 }
 
-void qpoly_constant(Arena *arena, Poly *out, Ratio value)
+void qpoly_constant(Arena *arena, CountPoly *out, Ratio value)
 {
-    *out = (Poly){0};
+    *out = (CountPoly){0};
     Term term = {.coef = value};
     add_term(arena, out, &term);
 }
 
-bool qpoly_row(Arena *arena, Poly *out, const Row *row)
+bool qpoly_row(Arena *arena, CountPoly *out, const SumRow *row)
 {
-    *out = (Poly){0};
+    *out = (CountPoly){0};
     for (int k = 0; k <= SUM_COLS; k++) {
         Term term = {.coef = {row->coef[k], 1}};
         if (k < SUM_COLS)
@@ -122,9 +122,9 @@ bool qpoly_row(Arena *arena, Poly *out, const Row *row)
     return true;
 }
 
-void qpoly_part(Arena *arena, Poly *out, const Poly *from, int column, int power)
+void qpoly_part(Arena *arena, CountPoly *out, const CountPoly *from, int column, int power)
 {
-    *out = (Poly){0};
+    *out = (CountPoly){0};
     for (int i = 0; i < from->len; i++) {
         Term term = from->at[i];
         if (term.power[column] != power)
@@ -134,7 +134,7 @@ void qpoly_part(Arena *arena, Poly *out, const Poly *from, int column, int power
     }
 }
 
-int qpoly_degree(const Poly *poly, int column)
+int qpoly_degree(const CountPoly *poly, int column)
 {
     int degree = 0;
     for (int i = 0; i < poly->len; i++)
@@ -143,11 +143,12 @@ int qpoly_degree(const Poly *poly, int column)
 }
 
 // sum of coef[k] * x^k.
-static bool horner(Arena *arena, Poly *out, const Poly *coef, int degree, const Poly *x)
+static bool horner(Arena *arena, CountPoly *out, const CountPoly *coef, int degree,
+                   const CountPoly *x)
 {
     *out = coef[degree];
     for (int k = degree - 1; k >= 0; k--) {
-        Poly next;
+        CountPoly next;
         if (!qpoly_mul(arena, &next, out, x) ||
             !qpoly_add(arena, &next, &coef[k], (Ratio){1, 1}))
             return false;
@@ -158,9 +159,10 @@ static bool horner(Arena *arena, Poly *out, const Poly *coef, int degree, const 
 
 enum { DEGREE_MOST = 12 };
 
-bool qpoly_substitute(Arena *arena, Poly *out, const Poly *from, int column, const Poly *by)
+bool qpoly_substitute(Arena *arena, CountPoly *out, const CountPoly *from, int column,
+                      const CountPoly *by)
 {
-    Poly coef[DEGREE_MOST + 1];
+    CountPoly coef[DEGREE_MOST + 1];
     int degree = qpoly_degree(from, column);
     if (degree > DEGREE_MOST)
         return false;
@@ -193,9 +195,9 @@ static Ratio bernoulli(int n)
     return n == 1 ? (Ratio){1, 2} : b[n];
 }
 
-bool qpoly_faulhaber(Arena *arena, Poly *out, int k, const Poly *x)
+bool qpoly_faulhaber(Arena *arena, CountPoly *out, int k, const CountPoly *x)
 {
-    Poly coef[DEGREE_MOST + 2];
+    CountPoly coef[DEGREE_MOST + 2];
     if (k >= DEGREE_MOST)
         return false;
     qpoly_constant(arena, &coef[0], (Ratio){k == 0, 1});

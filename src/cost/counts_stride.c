@@ -17,7 +17,7 @@
 
 enum { RESIDUES_MOST = 4096, BANKS = 32, BANK_BYTES = 4, VARS_MOST = 16 };
 
-static int64_t common_difference(const Lanes *lanes, int n)
+static int64_t common_difference(const LaneValues *lanes, int n)
 {
     int64_t best = 0;
     int most = 0;
@@ -36,7 +36,7 @@ static int64_t common_difference(const Lanes *lanes, int n)
 
 void stride_note(Tally *t, Touch *touch)
 {
-    Lanes lanes;
+    LaneValues lanes;
     touch->data = !scope_lanes(&t->scope, touch->index, &lanes);
     touch->stride = touch->data ? 0 : llabs(common_difference(&lanes, t->scope.lanes));
 }
@@ -44,7 +44,7 @@ void stride_note(Tally *t, Touch *touch)
 // A wide access is served in parts of as many lanes as 128 bytes hold.
 int stride_bank_degree(Tally *t, const Buffer *buffer, const Arith *index, int width)
 {
-    Lanes lanes;
+    LaneValues lanes;
     if (!scope_lanes(&t->scope, index, &lanes) || lanes.uniform)
         return 0;
     int bytes = scalar_info[buffer->scalar].bytes, most = 1;
@@ -71,12 +71,12 @@ int stride_bank_degree(Tally *t, const Buffer *buffer, const Arith *index, int w
 
 typedef struct {
     Scope *scope;
-    Bound *var[VARS_MOST];
+    BoundVar *var[VARS_MOST];
     int nvar;
-    const Bound *moved; // one further than the middle
+    const BoundVar *moved; // one further than the middle
 } Middle;
 
-static int64_t middle_of(const Bound *b)
+static int64_t middle_of(const BoundVar *b)
 {
     return b->kind == BOUND_SIZE ? b->at : MAX(MIN(b->n / 2, b->n - 2), 0);
 }
@@ -84,7 +84,7 @@ static int64_t middle_of(const Bound *b)
 static bool lookup_middle(void *user, const Arith *var, int64_t *value)
 {
     Middle *m = user;
-    Bound *b = scope_find(m->scope, var);
+    BoundVar *b = scope_find(m->scope, var);
     if (!b || b->kind == BOUND_DATA)
         return !b && scope_constant(m->scope, var, value);
     if (b->kind == BOUND_INT)
@@ -95,7 +95,7 @@ static bool lookup_middle(void *user, const Arith *var, int64_t *value)
 
 static void find_vars(Middle *m, const Arith *a)
 {
-    Bound *b = a->kind == A_VAR ? scope_find(m->scope, a) : NULL;
+    BoundVar *b = a->kind == A_VAR ? scope_find(m->scope, a) : NULL;
     if (b && b->kind == BOUND_INT)
         find_vars(m, b->def);
     if (b && (b->kind == BOUND_LOOP || b->kind == BOUND_THREAD) && b->n > 1 &&

@@ -83,7 +83,7 @@ int sum_live(Sum *s)
     return -1;
 }
 
-void system_add(Sum *s, System *system, const Row *row)
+void system_add(Sum *s, System *system, const SumRow *row)
 {
     VEC_PUSH(s->arena, &system->in, *row);
 }
@@ -103,7 +103,7 @@ static int64_t gcd(int64_t a, int64_t b)
     return a < 0 ? -a : a;
 }
 
-static int floor_column(Sum *s, const Row *row, int64_t den)
+static int floor_column(Sum *s, const SumRow *row, int64_t den)
 {
     for (int i = 0; i < s->floors.len; i++)
         if (s->floors.at[i].den == den && !memcmp(&s->floors.at[i].row, row, sizeof *row))
@@ -120,7 +120,7 @@ static int floor_column(Sum *s, const Row *row, int64_t den)
 // row := what is left when multiples of den go to out; coefficients become small, and the
 // first of them positive by floor(-x / den) = -floor((x + den - 1) / den). Returns the
 // sign.
-static int split_whole(Row *row, int64_t den, Row *out)
+static int split_whole(SumRow *row, int64_t den, SumRow *out)
 {
     int sign = 0;
     for (int k = 0; k < SUM_COLS; k++) {
@@ -141,9 +141,9 @@ static int split_whole(Row *row, int64_t den, Row *out)
     return sign;
 }
 
-bool sum_floor(Sum *s, const Row *of, int64_t den, Row *out)
+bool sum_floor(Sum *s, const SumRow *of, int64_t den, SumRow *out)
 {
-    Row row = *of;
+    SumRow row = *of;
     int sign = split_whole(&row, den, out);
     int64_t g = den;
     for (int k = 0; k < SUM_COLS; k++)
@@ -165,16 +165,16 @@ bool sum_floor(Sum *s, const Row *of, int64_t den, Row *out)
 }
 
 // A row is nearly a kilobyte: room for just as many.
-static Rows room_for(Sum *s, int n)
+static SumRows room_for(Sum *s, int n)
 {
-    return (Rows){.at = NEW_ARRAY(s->arena, Row, n), .cap = n};
+    return (SumRows){.at = NEW_ARRAY(s->arena, SumRow, n), .cap = n};
 }
 
-static Rows copy_rows(Sum *s, const Rows *rows)
+static SumRows copy_rows(Sum *s, const SumRows *rows)
 {
-    Rows copy = room_for(s, rows->len);
+    SumRows copy = room_for(s, rows->len);
     if (rows->len)
-        memcpy(copy.at, rows->at, sizeof(Row) * (size_t)rows->len);
+        memcpy(copy.at, rows->at, sizeof(SumRow) * (size_t)rows->len);
     copy.len = rows->len;
     return copy;
 }
@@ -188,19 +188,19 @@ static System copy_system(Sum *s, const System *system)
 
 typedef struct {
     int column[SUM_COLS], n; // those in use
-} Columns;
+} SumColumns;
 
-static void use_columns(bool used[SUM_COLS], const Rows *rows)
+static void use_columns(bool used[SUM_COLS], const SumRows *rows)
 {
     for (int i = 0; i < rows->len; i++)
         for (int k = 0; k < SUM_COLS; k++)
             used[k] |= rows->at[i].coef[k] != 0;
 }
 
-static Columns find_columns(const Sum *s, const System *system)
+static SumColumns find_columns(const Sum *s, const System *system)
 {
     bool used[SUM_COLS] = {false};
-    Columns columns = {.n = 0};
+    SumColumns columns = {.n = 0};
     use_columns(used, &system->eq);
     use_columns(used, &system->in);
     for (int f = s->floors.len - 1; f >= 0; f--)
@@ -212,7 +212,7 @@ static Columns find_columns(const Sum *s, const System *system)
     return columns;
 }
 
-static isl_mat *to_matrix(const Sum *s, const Rows *rows, const Columns *columns)
+static isl_mat *to_matrix(const Sum *s, const SumRows *rows, const SumColumns *columns)
 {
     isl_mat *m = isl_mat_alloc(s->isl, (unsigned)rows->len, (unsigned)columns->n + 1);
     for (int i = 0; i < rows->len; i++)
@@ -224,20 +224,20 @@ static isl_mat *to_matrix(const Sum *s, const Rows *rows, const Columns *columns
     return m;
 }
 
-static isl_basic_set *to_set(const Sum *s, const Rows *eq, const Rows *in,
-                             const Columns *columns)
+static isl_basic_set *to_set(const Sum *s, const SumRows *eq, const SumRows *in,
+                             const SumColumns *columns)
 {
     return isl_basic_set_from_constraint_matrices(
         isl_space_set_alloc(s->isl, 0, (unsigned)columns->n), to_matrix(s, eq, columns),
         to_matrix(s, in, columns), isl_dim_set, isl_dim_div, isl_dim_param, isl_dim_cst);
 }
 
-static bool from_matrix(Sum *s, isl_mat *m, const Columns *columns, Rows *rows)
+static bool from_matrix(Sum *s, isl_mat *m, const SumColumns *columns, SumRows *rows)
 {
     int n = m ? (int)isl_mat_rows(m) : 0;
     *rows = room_for(s, n);
     for (int i = 0; i < n; i++) {
-        Row row = {{0}};
+        SumRow row = {{0}};
         for (int k = 0; k <= columns->n; k++) {
             isl_val *v = isl_mat_get_element_val(m, i, k);
             row.coef[k < columns->n ? columns->column[k] : SUM_COLS] =
@@ -252,7 +252,7 @@ static bool from_matrix(Sum *s, isl_mat *m, const Columns *columns, Rows *rows)
 }
 
 // What holds of the columns anyway: the context, and what floors are.
-static Rows known_rows(Sum *s, const Columns *columns)
+static SumRows known_rows(Sum *s, const SumColumns *columns)
 {
     bool used[SUM_COLS] = {false};
     int floors = 0;
@@ -260,7 +260,7 @@ static Rows known_rows(Sum *s, const Columns *columns)
         used[columns->column[i]] = true;
         floors += columns->column[i] >= SUM_FLOOR;
     }
-    Rows known = room_for(s, s->context.len + 2 * floors);
+    SumRows known = room_for(s, s->context.len + 2 * floors);
     for (int i = 0; i < s->context.len; i++) {
         bool all = true;
         for (int k = 0; k < SUM_COLS; k++)
@@ -271,7 +271,7 @@ static Rows known_rows(Sum *s, const Columns *columns)
     for (int f = 0; f < s->floors.len; f++) {
         if (!used[SUM_FLOOR + f])
             continue;
-        Row low = s->floors.at[f].row, high = {{0}};
+        SumRow low = s->floors.at[f].row, high = {{0}};
         low.coef[SUM_FLOOR + f] -= s->floors.at[f].den;
         row_scale_add(&high, &low, -1);
         high.coef[SUM_COLS] += s->floors.at[f].den - 1;
@@ -284,10 +284,10 @@ static Rows known_rows(Sum *s, const Columns *columns)
 // Drops what is redundant or known. False if the system is empty, or when refused.
 static bool simplify(Sum *s, System *system)
 {
-    Columns columns = find_columns(s, system);
+    SumColumns columns = find_columns(s, system);
     if (!columns.n && !system->eq.len && !system->in.len)
         return true;
-    Rows none = {0}, known = known_rows(s, &columns);
+    SumRows none = {0}, known = known_rows(s, &columns);
     isl_basic_set *context = to_set(s, &none, &known, &columns);
     isl_basic_set *set = isl_basic_set_intersect(
         to_set(s, &system->eq, &system->in, &columns), isl_basic_set_copy(context));
@@ -321,14 +321,14 @@ static bool simplify(Sum *s, System *system)
 
 typedef struct {
     System system;
-    Poly poly;
+    CountPoly poly;
     uint32_t alive;
     int forced; // the variable to eliminate next, or -1
 } Todo;
 
 static bool eliminate(Sum *s, Todo todo, Pieces *pieces, int depth);
 
-static bool mentions(const Poly *poly, int column)
+static bool mentions(const CountPoly *poly, int column)
 {
     return qpoly_degree(poly, column) > 0;
 }
@@ -339,7 +339,7 @@ static uint32_t without(uint32_t alive, int column)
 }
 
 // column := by, in every row.
-static bool substitute_rows(Rows *rows, int column, const Row *by)
+static bool substitute_rows(SumRows *rows, int column, const SumRow *by)
 {
     for (int i = 0; i < rows->len; i++) {
         int64_t c = rows->at[i].coef[column];
@@ -350,9 +350,9 @@ static bool substitute_rows(Rows *rows, int column, const Row *by)
     return true;
 }
 
-static bool substitute(Sum *s, Todo *t, int column, const Row *by)
+static bool substitute(Sum *s, Todo *t, int column, const SumRow *by)
 {
-    Poly as_poly, poly;
+    CountPoly as_poly, poly;
     if (!substitute_rows(&t->system.eq, column, by) ||
         !substitute_rows(&t->system.in, column, by) || !qpoly_row(s->arena, &as_poly, by) ||
         !qpoly_substitute(s->arena, &poly, &t->poly, column, &as_poly))
@@ -364,13 +364,13 @@ static bool substitute(Sum *s, Todo *t, int column, const Row *by)
 // An equality with coefficient 1 gives its variable away.
 static bool by_equality(Sum *s, Todo *t, bool *done)
 {
-    Rows *eq = &t->system.eq;
+    SumRows *eq = &t->system.eq;
     for (int i = 0; i < eq->len; i++)
         for (int v = SUM_LIVE; v < SUM_FLOOR; v++) {
             int64_t c = eq->at[i].coef[v];
             if (!is_live(t->alive, v) || (c != 1 && c != -1))
                 continue;
-            Row by = {{0}};
+            SumRow by = {{0}};
             row_scale_add(&by, &eq->at[i], -c);
             by.coef[v] = 0;
             eq->at[i] = eq->at[--eq->len];
@@ -385,7 +385,7 @@ static bool by_equality(Sum *s, Todo *t, bool *done)
 // Other equalities of live variables become two inequalities.
 static void split_equalities(Sum *s, Todo *t)
 {
-    Rows *eq = &t->system.eq;
+    SumRows *eq = &t->system.eq;
     for (int i = 0; i < eq->len;) {
         bool live = false;
         for (int v = SUM_LIVE; v < SUM_FLOOR; v++)
@@ -394,7 +394,7 @@ static void split_equalities(Sum *s, Todo *t)
             i++;
             continue;
         }
-        Row row = eq->at[i], negative = {{0}};
+        SumRow row = eq->at[i], negative = {{0}};
         row_scale_add(&negative, &row, -1);
         system_add(s, &t->system, &row);
         system_add(s, &t->system, &negative);
@@ -405,7 +405,7 @@ static void split_equalities(Sum *s, Todo *t)
 // f <= c v <= f + k c + c - 1 holds for k + 1 values of v, whatever f is.
 static bool by_factor(Sum *s, Todo *t, bool *done)
 {
-    Rows *in = &t->system.in;
+    SumRows *in = &t->system.in;
     for (int v = SUM_LIVE; v < SUM_FLOOR; v++) {
         int lower = -1, upper = -1, n = 0;
         if (!is_live(t->alive, v) || mentions(&t->poly, v))
@@ -417,7 +417,7 @@ static bool by_factor(Sum *s, Todo *t, bool *done)
         }
         if (n != 2 || lower < 0 || upper < 0)
             continue;
-        Row both = in->at[lower];
+        SumRow both = in->at[lower];
         bool constant = row_scale_add(&both, &in->at[upper], 1);
         for (int k = 0; k < SUM_COLS; k++)
             constant &= both.coef[k] == 0;
@@ -427,7 +427,7 @@ static bool by_factor(Sum *s, Todo *t, bool *done)
         in->at[MAX(lower, upper)] = in->at[in->len - 1];
         in->at[MIN(lower, upper)] = in->at[in->len - 2];
         in->len -= 2;
-        Poly poly = {0};
+        CountPoly poly = {0};
         if (!qpoly_add(s->arena, &poly, &t->poly, ratio_new((width + 1) / c, 1)))
             return overflow(s);
         t->poly = poly;
@@ -445,7 +445,7 @@ static bool is_item(const Todo *t, int tile, int item, int64_t m)
 {
     bool low = false, high = false;
     for (int i = 0; i < t->system.in.len; i++) {
-        const Row *row = &t->system.in.at[i];
+        const SumRow *row = &t->system.in.at[i];
         int64_t g = row->coef[item], of_tile = row->coef[tile];
         if (!g && (of_tile > 1 || of_tile < -1))
             return false;
@@ -466,7 +466,7 @@ static bool is_item(const Todo *t, int tile, int item, int64_t m)
 static bool align_tile(Sum *s, Todo *t, int tile, int item, int64_t m)
 {
     for (int i = 0; i < t->system.in.len; i++) {
-        Row *row = &t->system.in.at[i], scaled = {{0}};
+        SumRow *row = &t->system.in.at[i], scaled = {{0}};
         int64_t g = row->coef[tile];
         if (row->coef[item] || !g)
             continue;
@@ -488,7 +488,7 @@ static bool join_tile(Sum *s, Todo *t, int tile, int item, int64_t m)
     s->alive = before;
     if (x < 0)
         return false;
-    Row by = {{0}};
+    SumRow by = {{0}};
     by.coef[x] = 1;
     by.coef[tile] = -m;
     t->alive = without(t->alive, item) | 1U << (x - SUM_LIVE);
@@ -525,7 +525,7 @@ static bool by_tile(Sum *s, Todo *t, bool *done)
     return true;
 }
 
-static bool floorable(const Row *row, int64_t c, uint32_t alive)
+static bool floorable(const SumRow *row, int64_t c, uint32_t alive)
 {
     for (int k = SUM_LIVE; k < SUM_FLOOR; k++)
         if (is_live(alive, k) && row->coef[k] % c)
@@ -543,7 +543,7 @@ static int choose(const Todo *t)
         int lower = 0, upper = 0;
         double extra = 0;
         for (int i = 0; i < t->system.in.len; i++) {
-            const Row *row = &t->system.in.at[i];
+            const SumRow *row = &t->system.in.at[i];
             int64_t c = row->coef[v] < 0 ? -row->coef[v] : row->coef[v];
             lower += row->coef[v] > 0;
             upper += row->coef[v] < 0;
@@ -565,7 +565,7 @@ static int choose(const Todo *t)
 // coefficient 1 can be eliminated for it.
 static bool lift_floor(Sum *s, Todo *t, int v, int bound, bool *done)
 {
-    Row f = t->system.in.at[bound];
+    SumRow f = t->system.in.at[bound];
     int64_t c = f.coef[v], size = c < 0 ? -c : c;
     for (int j = SUM_LIVE; j < SUM_FLOOR && t->forced < 0; j++) {
         bool ok = is_live(t->alive, j) && j != v && (f.coef[j] == 1 || f.coef[j] == -1);
@@ -580,7 +580,7 @@ static bool lift_floor(Sum *s, Todo *t, int v, int bound, bool *done)
         if (q < 0)
             return false;
         f.coef[v] = 0;
-        Row low = f, high = {{0}}, plain = {{0}};
+        SumRow low = f, high = {{0}}, plain = {{0}};
         low.coef[q] = -size;
         row_scale_add(&high, &low, -1);
         high.coef[SUM_COLS] += size - 1;
@@ -601,7 +601,7 @@ static bool lift_floor(Sum *s, Todo *t, int v, int bound, bool *done)
 static bool split_residues(Sum *s, const Todo *t, int v, int bound, Pieces *pieces,
                            int depth)
 {
-    const Row *row = &t->system.in.at[bound];
+    const SumRow *row = &t->system.in.at[bound];
     int64_t c = row->coef[v] < 0 ? -row->coef[v] : row->coef[v];
     int j = SUM_LIVE;
     while (!is_live(without(t->alive, v), j) || row->coef[j] % c == 0)
@@ -611,7 +611,7 @@ static bool split_residues(Sum *s, const Todo *t, int v, int bound, Pieces *piec
         return sum_refuse(s, "too many residues");
     for (int64_t r = 0; r < m; r++) {
         Todo part = *t;
-        Row by = {{0}};
+        SumRow by = {{0}};
         by.coef[j] = m;
         by.coef[SUM_COLS] = r;
         part.system = copy_system(s, &t->system);
@@ -625,11 +625,11 @@ static bool split_residues(Sum *s, const Todo *t, int v, int bound, Pieces *piec
 // Faulhaber -----------------------------------------------------------------------------
 
 // The polynomial summed over v from ceil(lower) to floor(upper).
-static bool sum_between(Sum *s, const Todo *t, int v, const Row *lower, const Row *upper,
-                        Poly *out)
+static bool sum_between(Sum *s, const Todo *t, int v, const SumRow *lower,
+                        const SumRow *upper, CountPoly *out)
 {
-    Row low = *lower, high = *upper, below = {{0}}, last, before_first = {{0}};
-    Poly top, minus;
+    SumRow low = *lower, high = *upper, below = {{0}}, last, before_first = {{0}};
+    CountPoly top, minus;
     int64_t c = low.coef[v], d = -high.coef[v];
     low.coef[v] = high.coef[v] = 0;
     if (!sum_floor(s, &low, c, &below) || !sum_floor(s, &high, d, &last))
@@ -638,9 +638,9 @@ static bool sum_between(Sum *s, const Todo *t, int v, const Row *lower, const Ro
     before_first.coef[SUM_COLS] -= 1;
     ok = ok && qpoly_row(s->arena, &top, &last) &&
          qpoly_row(s->arena, &minus, &before_first);
-    *out = (Poly){0};
+    *out = (CountPoly){0};
     for (int k = 0; ok && k <= qpoly_degree(&t->poly, v); k++) {
-        Poly part, upto, before, product;
+        CountPoly part, upto, before, product;
         qpoly_part(s->arena, &part, &t->poly, v, k);
         if (!part.len)
             continue;
@@ -658,10 +658,10 @@ typedef struct {
 } Bounds;
 
 // x * a + y * b >= 0, or > 0.
-static bool add_combined(Sum *s, System *system, const Row *a, int64_t x, const Row *b,
-                         int64_t y, bool strict)
+static bool add_combined(Sum *s, System *system, const SumRow *a, int64_t x,
+                         const SumRow *b, int64_t y, bool strict)
 {
-    Row row = {{0}};
+    SumRow row = {{0}};
     if (!row_scale_add(&row, a, x) || !row_scale_add(&row, b, y))
         return overflow(s);
     row.coef[SUM_COLS] -= strict;
@@ -673,7 +673,7 @@ static bool add_combined(Sum *s, System *system, const Row *a, int64_t x, const 
 static bool restrict_to(Sum *s, const Todo *t, int v, const Bounds *lower,
                         const Bounds *upper, int a, int b, System *out)
 {
-    const Row *in = t->system.in.at, *l = &in[lower->at[a]], *u = &in[upper->at[b]];
+    const SumRow *in = t->system.in.at, *l = &in[lower->at[a]], *u = &in[upper->at[b]];
     int64_t c = l->coef[v], d = -u->coef[v];
     *out = (System){.eq = copy_rows(s, &t->system.eq)};
     for (int i = 0; i < t->system.in.len; i++)
@@ -681,12 +681,12 @@ static bool restrict_to(Sum *s, const Todo *t, int v, const Bounds *lower,
             system_add(s, out, &in[i]);
     bool ok = add_combined(s, out, l, d, u, c, false);
     for (int k = 0; ok && k < lower->n; k++) {
-        const Row *other = &in[lower->at[k]];
+        const SumRow *other = &in[lower->at[k]];
         if (k != a)
             ok = add_combined(s, out, other, c, l, -other->coef[v], k < a);
     }
     for (int k = 0; ok && k < upper->n; k++) {
-        const Row *other = &in[upper->at[k]];
+        const SumRow *other = &in[upper->at[k]];
         if (k != b)
             ok = add_combined(s, out, other, d, u, other->coef[v], k < b);
     }
@@ -764,7 +764,7 @@ static bool eliminate(Sum *s, Todo t, Pieces *pieces, int depth)
 
 // Parts -----------------------------------------------------------------------------------
 
-static uint32_t lives_of(const Row *row)
+static uint32_t lives_of(const SumRow *row)
 {
     uint32_t lives = 0;
     for (int k = SUM_LIVE; k < SUM_FLOOR; k++)
@@ -778,7 +778,7 @@ static uint32_t connected(const System *system, uint32_t part)
     for (uint32_t before = 0; before != part;) {
         before = part;
         for (int e = 0; e < 2; e++) {
-            const Rows *rows = e ? &system->eq : &system->in;
+            const SumRows *rows = e ? &system->eq : &system->in;
             for (int i = 0; i < rows->len; i++) {
                 uint32_t lives = lives_of(&rows->at[i]);
                 part |= lives & part ? lives : 0;
@@ -790,10 +790,10 @@ static uint32_t connected(const System *system, uint32_t part)
 
 // The rows over part, or without variables if part is 0, with its columns numbered from
 // the first, so that equal parts look the same.
-static void take_part(Sum *s, const Rows *from, uint32_t part, Rows *to)
+static void take_part(Sum *s, const SumRows *from, uint32_t part, SumRows *to)
 {
     for (int i = 0; i < from->len; i++) {
-        Row row = from->at[i];
+        SumRow row = from->at[i];
         if (part ? !(lives_of(&row) & part) : lives_of(&row))
             continue;
         int next = SUM_LIVE;
@@ -807,7 +807,7 @@ static void take_part(Sum *s, const Rows *from, uint32_t part, Rows *to)
     }
 }
 
-static bool same_rows(const Rows *a, const Rows *b)
+static bool same_rows(const SumRows *a, const SumRows *b)
 {
     return a->len == b->len &&
            (!a->len || !memcmp(a->at, b->at, sizeof *a->at * (size_t)a->len));
@@ -834,7 +834,7 @@ static const Counted *count_part(Sum *s, const System *system, uint32_t alive)
     return &s->counted.at[s->counted.len - 1];
 }
 
-static void append_rows(Sum *s, Rows *to, const Rows *from)
+static void append_rows(Sum *s, SumRows *to, const SumRows *from)
 {
     for (int i = 0; i < from->len; i++)
         VEC_PUSH(s->arena, to, from->at[i]);

@@ -29,12 +29,12 @@ enum {
 // coef[0..SUM_COLS) of the columns, and a constant at coef[SUM_COLS].
 typedef struct {
     int64_t coef[SUM_COLS + 1];
-} Row;
-typedef VEC(Row) Rows;
+} SumRow;
+typedef VEC(SumRow) SumRows;
 
 // Every eq is 0, every in at least 0.
 typedef struct {
-    Rows eq, in;
+    SumRows eq, in;
 } System;
 
 typedef struct {
@@ -45,17 +45,17 @@ typedef struct {
     Ratio coef;
     uint8_t power[SUM_COLS];
 } Term;
-typedef VEC(Term) Poly;
+typedef VEC(Term) CountPoly;
 
 // The polynomial where the guard holds, else 0. Neither mentions a live column.
 typedef struct {
     System guard;
-    Poly poly;
+    CountPoly poly;
 } Piece;
 typedef VEC(Piece) Pieces;
 
 typedef struct {
-    Row row;
+    SumRow row;
     int64_t den;
 } FloorRow;
 
@@ -71,8 +71,8 @@ typedef struct {
     Arena *arena;
     struct isl_ctx *isl;
     int nparam, nlive;
-    uint32_t alive; // live columns in use while a system is read: bit i is SUM_LIVE + i
-    Rows context;   // true of the parameters, taken as known
+    uint32_t alive;  // live columns in use while a system is read: bit i is SUM_LIVE + i
+    SumRows context; // true of the parameters, taken as known
     VEC(FloorRow) floors; // column SUM_FLOOR + i is floor(row / den)
     VEC(Counted) counted; // parts of systems that share no variable with the rest
     int steps;            // taken, all systems together
@@ -87,8 +87,8 @@ void sum_release(Sum *sum);                 // gives isl's memory back
 bool sum_refuse(Sum *sum, const char *why); // false
 int sum_live(Sum *sum);                     // a new live column, or -1 when refused
 // out := floor(row / den), where live columns have multiples of den. False when refused.
-bool sum_floor(Sum *sum, const Row *row, int64_t den, Row *out);
-void system_add(Sum *sum, System *system, const Row *row); // row >= 0
+bool sum_floor(Sum *sum, const SumRow *row, int64_t den, SumRow *out);
+void system_add(Sum *sum, System *system, const SumRow *row); // row >= 0
 
 // Counts the points of the live columns in sum->alive; pieces are appended. False, with
 // sum->refused, if it cannot be done. The live columns are free again afterwards.
@@ -96,20 +96,21 @@ bool sum_count(Sum *sum, const System *system, Pieces *pieces);
 
 // counts_poly.c -----------------------------------------------------------------------
 
-bool row_scale_add(Row *to, const Row *from, int64_t factor); // false on overflow
+bool row_scale_add(SumRow *to, const SumRow *from, int64_t factor); // false on overflow
 Ratio ratio_new(Wide num, Wide den);
 bool ratio_add(Ratio *a, Ratio b);
 bool ratio_mul(Ratio *a, Ratio b);
-bool qpoly_add(Arena *arena, Poly *to, const Poly *from, Ratio factor);
-bool qpoly_mul(Arena *arena, Poly *out, const Poly *a, const Poly *b);
-bool qpoly_row(Arena *arena, Poly *out, const Row *row); // the affine form as a polynomial
-void qpoly_constant(Arena *arena, Poly *out, Ratio value);
+bool qpoly_add(Arena *arena, CountPoly *to, const CountPoly *from, Ratio factor);
+bool qpoly_mul(Arena *arena, CountPoly *out, const CountPoly *a, const CountPoly *b);
+bool qpoly_row(Arena *arena, CountPoly *out,
+               const SumRow *row); // the affine form as a polynomial
+void qpoly_constant(Arena *arena, CountPoly *out, Ratio value);
 // The terms with column to that power, without it.
-void qpoly_part(Arena *arena, Poly *out, const Poly *from, int column, int power);
-int qpoly_degree(const Poly *poly, int column);
-bool qpoly_substitute(Arena *arena, Poly *out, const Poly *from, int column,
-                      const Poly *by);
+void qpoly_part(Arena *arena, CountPoly *out, const CountPoly *from, int column, int power);
+int qpoly_degree(const CountPoly *poly, int column);
+bool qpoly_substitute(Arena *arena, CountPoly *out, const CountPoly *from, int column,
+                      const CountPoly *by);
 // sum over i from 0 to x of i^k, at a polynomial x.
-bool qpoly_faulhaber(Arena *arena, Poly *out, int k, const Poly *x);
+bool qpoly_faulhaber(Arena *arena, CountPoly *out, int k, const CountPoly *x);
 
 #endif

@@ -18,35 +18,35 @@ enum { VARS_MOST = 24, CHOICES_MOST = 6, CONDS_MOST = 64 };
 typedef struct {
     const Arith *arith; // variable, division, or product of a variable and sizes
     int column;
-} Known;
+} KnownColumn;
 
 // A pair of variables that are one together: column `outer` stands for P * outer, and
 // must occur with the same coefficient as `inner`.
 typedef struct {
     const Arith *product;
     int outer, inner;
-} Flat;
+} FlatPair;
 
 typedef struct {
     Symbols *symbols;
     const Tally *tally;
     System system;
-    Known known[2 * VARS_MOST];
+    KnownColumn known[2 * VARS_MOST];
     int nknown;
-    Flat flat[4];
+    FlatPair flat[4];
     int nflat;
     unsigned choices; // bit k: which side the k-th minimum or maximum takes
     int nchoice;
-} Reader;
+} SystemReader;
 
-static bool read_row(Reader *r, const Arith *a, Row *row);
+static bool read_row(SystemReader *r, const Arith *a, SumRow *row);
 
-static bool refuse(Reader *r, const char *why)
+static bool refuse(SystemReader *r, const char *why)
 {
     return sum_refuse(&r->symbols->sum, why);
 }
 
-static bool add_scaled(Reader *r, Row *to, const Row *from, int64_t factor)
+static bool add_scaled(SystemReader *r, SumRow *to, const SumRow *from, int64_t factor)
 {
     return row_scale_add(to, from, factor) ||
            refuse(r, "a coefficient needs more than 64 bits");
@@ -65,7 +65,7 @@ static const Arith *definition(const Tally *t, const Arith *var, bool *found)
     return NULL;
 }
 
-static bool is_loop(const Reader *r, const Arith *var)
+static bool is_loop(const SystemReader *r, const Arith *var)
 {
     for (int i = 0; i < r->nknown; i++)
         if (r->known[i].arith == var)
@@ -73,7 +73,7 @@ static bool is_loop(const Reader *r, const Arith *var)
     return false;
 }
 
-static bool of_sizes(const Reader *r, const Arith *a)
+static bool of_sizes(const SystemReader *r, const Arith *a)
 {
     bool found;
     if (a->kind == A_VAR) {
@@ -86,7 +86,7 @@ static bool of_sizes(const Reader *r, const Arith *a)
     return true;
 }
 
-static bool read_param(Reader *r, const Arith *a, Row *row)
+static bool read_param(SystemReader *r, const Arith *a, SumRow *row)
 {
     Sum *sum = &r->symbols->sum;
     int column = 0;
@@ -98,7 +98,7 @@ static bool read_param(Reader *r, const Arith *a, Row *row)
         int64_t lo, hi;
         arith_range(r->symbols->ctx, a, &lo, &hi);
         r->symbols->param[sum->nparam++] = a;
-        Row least = {{0}};
+        SumRow least = {{0}};
         least.coef[column] = 1;
         least.coef[SUM_COLS] = -lo;
         if (lo > INT32_MIN && lo <= INT32_MAX)
@@ -110,35 +110,35 @@ static bool read_param(Reader *r, const Arith *a, Row *row)
 
 // Variables -------------------------------------------------------------------------------
 
-static bool at_least_zero(Reader *r, const Row *row)
+static bool at_least_zero(SystemReader *r, const SumRow *row)
 {
     system_add(&r->symbols->sum, &r->system, row);
     return true;
 }
 
-static int new_column(Reader *r, const Arith *a)
+static int new_column(SystemReader *r, const Arith *a)
 {
     int column = sum_live(&r->symbols->sum);
     if (r->nknown == COUNTOF(r->known))
         refuse(r, "too many variables");
     else if (column >= 0)
-        r->known[r->nknown++] = (Known){a, column};
+        r->known[r->nknown++] = (KnownColumn){a, column};
     return r->symbols->sum.refused ? -1 : column;
 }
 
 // 0 <= column < n.
-static bool bound_column(Reader *r, int column, const Row *n)
+static bool bound_column(SystemReader *r, int column, const SumRow *n)
 {
-    Row low = {{0}}, high = *n;
+    SumRow low = {{0}}, high = *n;
     low.coef[column] = 1;
     high.coef[column] -= 1;
     high.coef[SUM_COLS] -= 1;
     return at_least_zero(r, &low) && at_least_zero(r, &high);
 }
 
-static bool add_variable(Reader *r, const Arith *a, const Arith *extent)
+static bool add_variable(SystemReader *r, const Arith *a, const Arith *extent)
 {
-    Row n = {{0}};
+    SumRow n = {{0}};
     int64_t one;
     if (!a && arith_is_const(extent, &one) && one == 1)
         return true;
@@ -148,9 +148,10 @@ static bool add_variable(Reader *r, const Arith *a, const Arith *extent)
 
 // Terms ---------------------------------------------------------------------------------
 
-static bool read_floor(Reader *r, const Arith *a, const Arith *of, int64_t c, Row *row)
+static bool read_floor(SystemReader *r, const Arith *a, const Arith *of, int64_t c,
+                       SumRow *row)
 {
-    Row inner = {{0}};
+    SumRow inner = {{0}};
     for (int i = 0; i < r->nknown; i++)
         if (r->known[i].arith == a) {
             row->coef[r->known[i].column] = 1;
@@ -167,14 +168,14 @@ static bool read_floor(Reader *r, const Arith *a, const Arith *of, int64_t c, Ro
     if (column < 0)
         return false;
     row->coef[column] = 1;
-    Row low = inner, high = {{0}};
+    SumRow low = inner, high = {{0}};
     low.coef[column] -= c;
     row_scale_add(&high, &low, -1);
     high.coef[SUM_COLS] += c - 1;
     return at_least_zero(r, &low) && at_least_zero(r, &high);
 }
 
-static bool read_division(Reader *r, const Arith *a, Row *row)
+static bool read_division(SystemReader *r, const Arith *a, SumRow *row)
 {
     int64_t c;
     const Arith *of = a->term[0].arg;
@@ -184,7 +185,7 @@ static bool read_division(Reader *r, const Arith *a, Row *row)
                               : refuse(r, "an index is divided by a size");
     if (a->kind == A_DIV)
         return read_floor(r, a, of, c, row);
-    Row whole = {{0}}, quotient = {{0}};
+    SumRow whole = {{0}}, quotient = {{0}};
     if (!read_row(r, of, &whole) ||
         !read_floor(r, arith_divc(ctx, of, c), of, c, &quotient))
         return false;
@@ -192,9 +193,9 @@ static bool read_division(Reader *r, const Arith *a, Row *row)
 }
 
 // The case that the choices say, with the condition that it is the one.
-static bool read_choice(Reader *r, const Arith *a, Row *row)
+static bool read_choice(SystemReader *r, const Arith *a, SumRow *row)
 {
-    Row one = {{0}}, other = {{0}}, difference = {{0}};
+    SumRow one = {{0}}, other = {{0}}, difference = {{0}};
     if (!read_row(r, a->term[0].arg, &one) || !read_row(r, a->term[1].arg, &other))
         return false;
     if (r->nchoice == CHOICES_MOST)
@@ -208,7 +209,7 @@ static bool read_choice(Reader *r, const Arith *a, Row *row)
     return at_least_zero(r, &difference) && add_scaled(r, row, second ? &other : &one, 1);
 }
 
-static bool read_product(Reader *r, const Arith *a, Row *row)
+static bool read_product(SystemReader *r, const Arith *a, SumRow *row)
 {
     for (int i = 0; i < r->nflat; i++)
         if (r->flat[i].product == a) {
@@ -218,7 +219,7 @@ static bool read_product(Reader *r, const Arith *a, Row *row)
     return refuse(r, "an index is multiplied by a size");
 }
 
-static bool read_variable(Reader *r, const Arith *a, Row *row)
+static bool read_variable(SystemReader *r, const Arith *a, SumRow *row)
 {
     bool found;
     const Arith *def = definition(r->tally, a, &found);
@@ -236,7 +237,7 @@ static bool read_variable(Reader *r, const Arith *a, Row *row)
     return read_param(r, a, row);
 }
 
-static bool read_term(Reader *r, const Arith *a, Row *row)
+static bool read_term(SystemReader *r, const Arith *a, SumRow *row)
 {
     bool sizes = a->kind != A_VAR && of_sizes(r, a);
     switch (a->kind) {
@@ -253,13 +254,13 @@ static bool read_term(Reader *r, const Arith *a, Row *row)
 }
 
 // Adds a to row.
-static bool read_row(Reader *r, const Arith *a, Row *row)
+static bool read_row(SystemReader *r, const Arith *a, SumRow *row)
 {
     if (a->kind != A_SUM && a->kind != A_CONST)
         return read_term(r, a, row);
     row->coef[SUM_COLS] += a->value;
     for (int i = 0; i < a->n; i++) {
-        Row term = {{0}};
+        SumRow term = {{0}};
         if (!read_term(r, a->term[i].arg, &term) ||
             !add_scaled(r, row, &term, a->term[i].coef))
             return false;
@@ -278,7 +279,7 @@ static const Stm *loop_over(const Domain *d, const Arith *n)
     return NULL;
 }
 
-static int column_of(const Reader *r, const Arith *var)
+static int column_of(const SystemReader *r, const Arith *var)
 {
     for (int i = 0; i < r->nknown; i++)
         if (r->known[i].arith == var)
@@ -287,7 +288,7 @@ static int column_of(const Reader *r, const Arith *var)
 }
 
 // v * P, where another loop runs over P: its column becomes v * P + that loop's.
-static bool add_flat(Reader *r, const Domain *d, const Arith *product)
+static bool add_flat(SystemReader *r, const Domain *d, const Arith *product)
 {
     ArithCtx *ctx = r->symbols->ctx;
     const Arith *factor = arith_const(ctx, 1), *var = NULL;
@@ -309,11 +310,11 @@ static bool add_flat(Reader *r, const Domain *d, const Arith *product)
     if (!inner || !outer || r->nflat == COUNTOF(r->flat))
         return refuse(r, "an index is multiplied by a size");
     r->flat[r->nflat++] =
-        (Flat){product, column_of(r, outer->iter), column_of(r, inner->iter)};
+        (FlatPair){product, column_of(r, outer->iter), column_of(r, inner->iter)};
     return true;
 }
 
-static bool find_flat(Reader *r, const Domain *d, const Arith *a)
+static bool find_flat(SystemReader *r, const Domain *d, const Arith *a)
 {
     bool found;
     const Arith *def = a->kind == A_VAR ? definition(r->tally, a, &found) : NULL;
@@ -328,11 +329,11 @@ static bool find_flat(Reader *r, const Domain *d, const Arith *a)
 }
 
 // Both variables occur together in every condition; the inner one is then gone.
-static bool join_flat(Reader *r, const Domain *d, int first)
+static bool join_flat(SystemReader *r, const Domain *d, int first)
 {
     for (int f = 0; f < r->nflat; f++) {
-        const Flat *flat = &r->flat[f];
-        Rows *in = &r->system.in;
+        const FlatPair *flat = &r->flat[f];
+        SumRows *in = &r->system.in;
         for (int i = first; i < in->len; i++) {
             if (in->at[i].coef[flat->outer] != in->at[i].coef[flat->inner])
                 return refuse(r, "an index is multiplied by a size");
@@ -351,7 +352,7 @@ static bool join_flat(Reader *r, const Domain *d, int first)
             if (column == flat->outer || column == flat->inner)
                 n = arith_mul(r->symbols->ctx, n, d->loop[i]->extent);
         }
-        Row extent = {{0}};
+        SumRow extent = {{0}};
         r->symbols->sum.alive &= ~(1U << (flat->inner - SUM_LIVE));
         if (!read_row(r, n, &extent) || !bound_column(r, flat->outer, &extent))
             return false;
@@ -362,7 +363,7 @@ static bool join_flat(Reader *r, const Domain *d, int first)
 // Domains ---------------------------------------------------------------------------------
 
 // Threads that no loop of the domain spreads over do all of it.
-static bool add_threads(Reader *r, const Domain *d)
+static bool add_threads(SystemReader *r, const Domain *d)
 {
     ArithCtx *ctx = r->symbols->ctx;
     const Kernel *kernel = r->tally->kernel;
@@ -386,7 +387,8 @@ static bool add_threads(Reader *r, const Domain *d)
     return true;
 }
 
-static bool read_domain(Reader *r, const Domain *d, const Arith *const *cond, int ncond)
+static bool read_domain(SystemReader *r, const Domain *d, const Arith *const *cond,
+                        int ncond)
 {
     r->symbols->sum.alive = 0;
     for (int i = 0; i < d->nloop; i++)
@@ -399,7 +401,7 @@ static bool read_domain(Reader *r, const Domain *d, const Arith *const *cond, in
         return false;
     int first = r->system.in.len;
     for (int i = 0; i < ncond; i++) {
-        Row row = {{0}};
+        SumRow row = {{0}};
         if (!read_row(r, cond[i], &row) || !at_least_zero(r, &row))
             return false;
     }
@@ -409,7 +411,7 @@ static bool read_domain(Reader *r, const Domain *d, const Arith *const *cond, in
 static void scale_pieces(Arena *arena, Pieces *pieces, int first, int64_t sign)
 {
     for (int i = first; sign < 0 && i < pieces->len; i++) {
-        Poly poly = {0};
+        CountPoly poly = {0};
         qpoly_add(arena, &poly, &pieces->at[i].poly, (Ratio){-1, 1});
         pieces->at[i].poly = poly;
     }
@@ -422,7 +424,7 @@ static bool count_conditions(Symbols *s, const Tally *t, const Domain *d,
 {
     int first = pieces->len, nchoice = 0;
     for (unsigned choices = 0; choices < 1U << nchoice; choices++) {
-        Reader r = {.symbols = s, .tally = t, .choices = choices};
+        SystemReader r = {.symbols = s, .tally = t, .choices = choices};
         s->sum.refused = NULL;
         if (!read_domain(&r, d, cond, ncond) || !sum_count(&s->sum, &r.system, pieces))
             return false;

@@ -61,7 +61,7 @@ void tally_item(Tally *t, const Domain *domain, int property, int64_t times)
             t->items.at[i].times += times;
             return;
         }
-    Item item = {domain, property, times};
+    CountedItem item = {domain, property, times};
     VEC_PUSH(t->arena, &t->items, item);
 }
 

@@ -35,7 +35,7 @@ int demand_find(const char *name)
 // Accesses by warps -----------------------------------------------------------------------
 
 // How often the fullest bank is asked for different words, by lanes first to end.
-static int fullest_bank(const Lanes *lanes, int first, int end, int bytes)
+static int fullest_bank(const LaneValues *lanes, int first, int end, int bytes)
 {
     int degree[BANKS] = {0}, most = 1;
     for (int i = first; i < end; i++) {
@@ -51,7 +51,7 @@ static int fullest_bank(const Lanes *lanes, int first, int end, int bytes)
 }
 
 // A wide access is served in parts of as many lanes as 128 bytes hold.
-static double bank_turns(const Lanes *lanes, int n, int bytes, int width)
+static double bank_turns(const LaneValues *lanes, int n, int bytes, int width)
 {
     int part = MAX(BANKS * BANK_BYTES / MAX(bytes * width, BANK_BYTES), 1);
     double turns = 0;
@@ -60,22 +60,23 @@ static double bank_turns(const Lanes *lanes, int n, int bytes, int width)
     return lanes->uniform ? 1 : turns;
 }
 
-static int lines_of(const Lanes *lanes, const Scope *scope, const Access *a, int64_t bytes)
+static int lines_of(const LaneValues *lanes, const Scope *scope, const CountedAccess *a,
+                    int64_t bytes)
 {
     int64_t scalars = MAX(bytes / scalar_info[a->buffer->scalar].bytes, 1);
     return lanes ? lanes_lines(lanes, scope->lanes, a->width, scalars) : scope->lanes;
 }
 
 // A work-item of each warp; the warps are multiplied in afterwards.
-static void on_access(Walk *walk, void *user, const Access *a)
+static void on_access(CostWalk *walk, void *user, const CountedAccess *a)
 {
     Demand *d = user;
-    Lanes room;
+    LaneValues room;
     Scope *scope = &walk->scope;
     double *v = d->value, exec = a->exec * a->warps;
     if (a->buffer->space == MEM_PRIVATE)
         return;
-    const Lanes *lanes = scope_lanes(scope, a->index, &room) ? &room : NULL;
+    const LaneValues *lanes = scope_lanes(scope, a->index, &room) ? &room : NULL;
     int bytes = scalar_info[a->buffer->scalar].bytes;
     double turns = lanes ? bank_turns(lanes, scope->lanes, bytes, a->width) : scope->lanes;
     v[DEMAND_ACCESS] += exec;
@@ -188,7 +189,7 @@ static void add_counts(Demand *d, const double count[PROPERTIES], double lanes)
     v[DEMAND_MEET] = count[COUNT_BARRIER] / lanes;
 }
 
-static void add_waits(Demand *d, Walk *w, const Kernel *kernel)
+static void add_waits(Demand *d, CostWalk *w, const Kernel *kernel)
 {
     double *v = d->value, waves = fmax(d->waves, 1), items = v[DEMAND_WARP];
     double phases = store_turns(&w->scope, &kernel->body);
@@ -211,7 +212,7 @@ static void add_idle_units(Demand *d, double groups, const DeviceModel *device)
             d->value[i] *= share;
 }
 
-static void finish(Demand *d, Walk *w, const Kernel *kernel, const double *count)
+static void finish(Demand *d, CostWalk *w, const Kernel *kernel, const double *count)
 {
     const Scope *s = &w->scope;
     const DeviceModel *device = s->setting->device;
@@ -237,7 +238,7 @@ static bool demand_kernel(const Unit *unit, const Kernel *kernel,
 {
     double count[PROPERTIES];
     int64_t launches;
-    Walk walk;
+    CostWalk walk;
     *d = (Demand){0};
     if (!counts_work(unit, kernel, setting, count, &launches) ||
         !walk_kernel(&walk, arena, kernel, setting, on_access, d))

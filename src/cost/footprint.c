@@ -29,20 +29,20 @@ typedef struct {
 
 typedef struct {
     int64_t lo, hi; // scalars, inclusive
-} Run;
+} ScalarRun;
 
 typedef struct {
     Scope *scope;
-    const Part *part;
+    const FootprintPart *part;
     LineSet *set;
     int64_t line; // scalars
     int shift;    // that many bits of a position lie within a line; -1: no power of 2
-    Run *run;
+    ScalarRun *run;
     int nrun;
-    Bound *loop[LOOPS_MAX];
+    BoundVar *loop[LOOPS_MAX];
     int64_t turns[LOOPS_MAX], step[LOOPS_MAX];
     int nloop, nturned; // the first of them, which do not move by steps
-} Visit;
+} FootprintVisit;
 
 void footprint_init(Footprint *f, Arena *arena)
 {
@@ -89,27 +89,27 @@ static uintptr_t hash_terms(const Arith *index)
     return (uintptr_t)hash;
 }
 
-static Part *part_of(Footprint *f, const Access *access)
+static FootprintPart *part_of(Footprint *f, const CountedAccess *access)
 {
     uintptr_t hash = hash_terms(access->index);
     for (;; hash++) {
         Key key = {(const void *)hash, access->buffer, NULL};
         int entry = table_find(&f->table, key);
         if (entry < 0) {
-            Part part = {.buffer = access->buffer, .base = access->index};
+            FootprintPart part = {.buffer = access->buffer, .base = access->index};
             table_push(&f->table, key, f->parts.len);
             VEC_PUSH(f->arena, &f->parts, part);
             return &f->parts.at[f->parts.len - 1];
         }
-        Part *part = &f->parts.at[f->table.entry.at[entry].value];
+        FootprintPart *part = &f->parts.at[f->table.entry.at[entry].value];
         if (differ_by_constant(part->base, access->index))
             return part;
     }
 }
 
-void footprint_add(Footprint *f, const Access *access)
+void footprint_add(Footprint *f, const CountedAccess *access)
 {
-    Part *part = part_of(f, access);
+    FootprintPart *part = part_of(f, access);
     part->width = MAX(part->width, access->width);
     int64_t constant = constant_of(access->index) - constant_of(part->base);
     VEC_PUSH(f->arena, &part->constant, constant);
@@ -170,7 +170,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int merge_runs(const Part *part, Run *run, int64_t line)
+static int merge_runs(const FootprintPart *part, ScalarRun *run, int64_t line)
 {
     int n = 0;
     qsort(part->constant.at, (size_t)part->constant.len, sizeof(int64_t), compare);
@@ -179,15 +179,15 @@ static int merge_runs(const Part *part, Run *run, int64_t line)
         if (n && lo <= run[n - 1].hi + line)
             run[n - 1].hi = MAX(run[n - 1].hi, hi);
         else
-            run[n++] = (Run){lo, hi};
+            run[n++] = (ScalarRun){lo, hi};
     }
     return n;
 }
 
-static void find_loops(Visit *v, const Arith *a)
+static void find_loops(FootprintVisit *v, const Arith *a)
 {
     if (a->kind == A_VAR) {
-        Bound *b = scope_find(v->scope, a);
+        BoundVar *b = scope_find(v->scope, a);
         if (b && b->kind == BOUND_INT)
             find_loops(v, b->def);
         if (!b || (b->kind != BOUND_LOOP && (b->kind != BOUND_THREAD || b->turns < 2)))
@@ -199,18 +199,19 @@ static void find_loops(Visit *v, const Arith *a)
         find_loops(v, a->term[i].arg);
 }
 
-static int64_t first_lane(Visit *v)
+static int64_t first_lane(FootprintVisit *v)
 {
-    Lanes lanes;
+    LaneValues lanes;
     return scope_lanes(v->scope, v->part->base, &lanes) ? lanes.v[0] : 0;
 }
 
 // By how much each iteration of a sequential loop moves a; false if not by as much each.
-static bool find_step(const Visit *v, const Arith *a, const Bound *loop, int64_t *step)
+static bool find_step(const FootprintVisit *v, const Arith *a, const BoundVar *loop,
+                      int64_t *step)
 {
     *step = 0;
     if (a->kind == A_VAR) {
-        const Bound *b = scope_find(v->scope, a);
+        const BoundVar *b = scope_find(v->scope, a);
         if (b && b->kind == BOUND_INT)
             return find_step(v, b->def, loop, step);
         *step = b == loop;
@@ -226,11 +227,11 @@ static bool find_step(const Visit *v, const Arith *a, const Bound *loop, int64_t
 }
 
 // Those that do not move by steps come first.
-static void sort_loops(Visit *v)
+static void sort_loops(FootprintVisit *v)
 {
     for (int i = 0; i < v->nloop; i++) {
         int64_t step, turns = v->turns[i];
-        Bound *loop = v->loop[i];
+        BoundVar *loop = v->loop[i];
         if (find_step(v, v->part->base, loop, &step)) {
             v->step[i] = step;
             continue;
@@ -244,13 +245,13 @@ static void sort_loops(Visit *v)
     }
 }
 
-static int64_t turns_of(const Bound *loop)
+static int64_t turns_of(const BoundVar *loop)
 {
     return loop->kind == BOUND_LOOP ? loop->n : loop->turns;
 }
 
 // Takes a sequential loop with small steps into the runs.
-static bool lengthen_runs(Visit *v, Bound *loop)
+static bool lengthen_runs(FootprintVisit *v, BoundVar *loop)
 {
     scope_look_at(v->scope, loop, 0);
     int64_t from = first_lane(v);
@@ -267,13 +268,13 @@ static bool lengthen_runs(Visit *v, Bound *loop)
 }
 
 // What is left to be walked through; returns by how much too little that is.
-static double plan_turns(Visit *v)
+static double plan_turns(FootprintVisit *v)
 {
     double factor = 1;
     int64_t most = MAX(VISITS_MAX / scope_warps(v->scope), 1);
     int kept = 0;
     for (int i = 0; i < v->nloop; i++) {
-        Bound *loop = v->loop[i];
+        BoundVar *loop = v->loop[i];
         if (loop->kind == BOUND_LOOP && lengthen_runs(v, loop))
             continue;
         v->loop[kept] = loop;
@@ -286,7 +287,7 @@ static double plan_turns(Visit *v)
     return factor;
 }
 
-static int64_t line_of(const Visit *v, int64_t at)
+static int64_t line_of(const FootprintVisit *v, int64_t at)
 {
     if (v->shift >= 0)
         return at >> v->shift;
@@ -294,7 +295,7 @@ static int64_t line_of(const Visit *v, int64_t at)
 }
 
 // The runs of these lanes, in each iteration of the loops from one on.
-static void add_steps(const Visit *v, int loop, int64_t first, int64_t last)
+static void add_steps(const FootprintVisit *v, int loop, int64_t first, int64_t last)
 {
     if (loop < v->nloop) {
         for (int64_t i = 0; i < v->turns[loop]; i++)
@@ -307,9 +308,9 @@ static void add_steps(const Visit *v, int loop, int64_t first, int64_t last)
 }
 
 // Lanes no further apart than a line leave none out between them.
-static void add_warp(Visit *v)
+static void add_warp(FootprintVisit *v)
 {
-    Lanes lanes;
+    LaneValues lanes;
     if (!scope_lanes(v->scope, v->part->base, &lanes))
         return;
     int n = lanes.uniform ? 1 : v->scope->lanes;
@@ -322,7 +323,7 @@ static void add_warp(Visit *v)
     }
 }
 
-static void add_turns(Visit *v, int loop)
+static void add_turns(FootprintVisit *v, int loop)
 {
     if (loop == v->nturned) {
         for (int warp = 0; warp < scope_warps(v->scope); warp++) {
@@ -344,10 +345,11 @@ double footprint_lines(const Footprint *f, Scope *scope)
     int64_t line_bytes = scope->setting->device->line_bytes;
     double lines = 0;
     for (int i = 0; i < f->parts.len; i++) {
-        const Part *part = &f->parts.at[i];
+        const FootprintPart *part = &f->parts.at[i];
         int64_t line = MAX(line_bytes / scalar_info[part->buffer->scalar].bytes, 1);
-        Run *run = NEW_ARRAY(f->arena, Run, part->constant.len);
-        Visit v = {.scope = scope, .part = part, .set = &set, .line = line, .run = run};
+        ScalarRun *run = NEW_ARRAY(f->arena, ScalarRun, part->constant.len);
+        FootprintVisit v = {
+            .scope = scope, .part = part, .set = &set, .line = line, .run = run};
         v.shift = line & (line - 1) ? -1 : __builtin_ctzll((unsigned long long)line);
         v.nrun = merge_runs(part, run, line);
         find_loops(&v, part->base);

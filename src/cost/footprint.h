@@ -13,16 +13,16 @@ typedef struct {
     const Arith *base;     // the index of the first of them
     VEC(int64_t) constant; // first scalars accessed, from there
     int width;
-} Part;
+} FootprintPart;
 
 typedef struct {
     Arena *arena;
     Table table;
-    VEC(Part) parts;
+    VEC(FootprintPart) parts;
 } Footprint;
 
 void footprint_init(Footprint *footprint, Arena *arena);
-void footprint_add(Footprint *footprint, const Access *access);
+void footprint_add(Footprint *footprint, const CountedAccess *access);
 // How many different lines; ends on the first warp of scope. Parts that depend on data are
 // left out. Long strided loops are extrapolated from their first iterations.
 double footprint_lines(const Footprint *footprint, Scope *scope);

@@ -10,14 +10,15 @@ enum { REGISTERS_FIXED = 10, REGISTERS_MOST = 255, PRIVATE_WORDS_MOST = 256 };
 
 // 10 registers hold ids, addresses and bounds; private arrays of up to 256 words are
 // taken to be kept in registers, as their indices are mostly constant.
-double residency_registers(const Walk *walk, const Kernel *kernel)
+double residency_registers(const CostWalk *walk, const Kernel *kernel)
 {
     double words = (double)kernel_private_bytes(kernel) / 4;
     words = words <= PRIVATE_WORDS_MOST ? words : 0;
     return MIN(REGISTERS_FIXED + walk->registers + words, REGISTERS_MOST);
 }
 
-double residency_groups(const Walk *walk, const Kernel *kernel, const DeviceModel *device)
+double residency_groups(const CostWalk *walk, const Kernel *kernel,
+                        const DeviceModel *device)
 {
     int64_t warp = device->warp, size = walk->scope.group_size;
     double items = (double)((size + warp - 1) / warp * warp);

@@ -10,35 +10,35 @@
 
 #include <string.h>
 
-static Bound *bound_new(Scope *s, BoundKind kind, const Arith *var)
+static BoundVar *bound_new(Scope *s, BoundKind kind, const Arith *var)
 {
-    Bound *bound = scope_find(s, var);
+    BoundVar *bound = scope_find(s, var);
     if (!bound) {
-        bound = NEW(s->arena, Bound);
+        bound = NEW(s->arena, BoundVar);
         VEC_PUSH(s->arena, &s->bounds, bound);
         table_push(&s->table, (Key){var, NULL, NULL}, s->bounds.len - 1);
     }
     s->again += bound->var != NULL;
-    *bound = (Bound){.kind = kind, .var = var};
+    *bound = (BoundVar){.kind = kind, .var = var};
     return bound;
 }
 
-static Bound *bind_size(Scope *s, const Arith *var)
+static BoundVar *bind_size(Scope *s, const Arith *var)
 {
     const Binding *size =
         binding_find(s->setting->binding, s->setting->nbinding, var->name);
     if (!size)
         return NULL;
-    Bound *bound = NEW(s->arena, Bound);
-    *bound = (Bound){.var = var, .at = size->value};
+    BoundVar *bound = NEW(s->arena, BoundVar);
+    *bound = (BoundVar){.var = var, .at = size->value};
     VEC_PUSH(s->arena, &s->bounds, bound);
     table_push(&s->table, (Key){var, NULL, NULL}, s->bounds.len - 1);
     return bound;
 }
 
-Bound *scope_find(Scope *s, const Arith *var)
+BoundVar *scope_find(Scope *s, const Arith *var)
 {
-    Bound **recent = &s->recent[var->id % COUNTOF(s->recent)];
+    BoundVar **recent = &s->recent[var->id % COUNTOF(s->recent)];
     if (*recent && (*recent)->var == var)
         return *recent;
     int entry = table_find(&s->table, (Key){var, NULL, NULL});
@@ -49,7 +49,7 @@ Bound *scope_find(Scope *s, const Arith *var)
 
 static bool lookup_size(void *user, const Arith *var, int64_t *value)
 {
-    Bound *bound = scope_find(user, var);
+    BoundVar *bound = scope_find(user, var);
     if (!bound)
         bound = bind_size(user, var);
     if (!bound || bound->kind != BOUND_SIZE)
@@ -125,7 +125,7 @@ void scope_declare(Scope *s, const Stm *stm, int64_t extent)
         return;
     }
     bool thread = stm->loop != LOOP_SEQ;
-    Bound *bound = bound_new(s, thread ? BOUND_THREAD : BOUND_LOOP, stm->iter);
+    BoundVar *bound = bound_new(s, thread ? BOUND_THREAD : BOUND_LOOP, stm->iter);
     bound->n = MAX(extent, 1);
     bound->at = thread ? 0 : bound->n / 2;
     bound->loop = stm->loop;
@@ -134,16 +134,16 @@ void scope_declare(Scope *s, const Stm *stm, int64_t extent)
         bound->turns = (bound->n - 1) / scope_threads(s, bound->loop, bound->dim) + 1;
 }
 
-void scope_look_at(Scope *s, Bound *loop, int64_t at)
+void scope_look_at(Scope *s, BoundVar *loop, int64_t at)
 {
     loop->at = at;
     s->stamp++;
 }
 
-static void thread_lanes(const Scope *s, Bound *b)
+static void thread_lanes(const Scope *s, BoundVar *b)
 {
     int64_t group = s->groups[b->dim] / 2, local = s->kernel->local[b->dim];
-    Lanes *lanes = &b->lanes;
+    LaneValues *lanes = &b->lanes;
     int64_t turn = b->at * scope_threads(s, b->loop, b->dim);
     lanes->uniform = b->loop == LOOP_WRG || local == 1;
     int n = lanes->uniform ? 1 : s->lanes;
@@ -154,9 +154,9 @@ static void thread_lanes(const Scope *s, Bound *b)
     }
 }
 
-static const Lanes *bound_lanes(Scope *s, const Arith *var)
+static const LaneValues *bound_lanes(Scope *s, const Arith *var)
 {
-    Bound *b = scope_find(s, var);
+    BoundVar *b = scope_find(s, var);
     if (!b)
         b = bind_size(s, var);
     if (!b || b->kind == BOUND_DATA)
@@ -175,7 +175,7 @@ static const Lanes *bound_lanes(Scope *s, const Arith *var)
     return &b->lanes;
 }
 
-static void spread(Lanes *lanes, int n)
+static void spread(LaneValues *lanes, int n)
 {
     if (!lanes->uniform)
         return;
@@ -184,7 +184,7 @@ static void spread(Lanes *lanes, int n)
     lanes->uniform = false;
 }
 
-static void add_scaled(Lanes *out, const Lanes *in, int64_t coef, int n)
+static void add_scaled(LaneValues *out, const LaneValues *in, int64_t coef, int n)
 {
     if (in->uniform) {
         for (int i = 0; i < (out->uniform ? 1 : n); i++)
@@ -216,14 +216,14 @@ static int64_t combine(ArithKind kind, int64_t a, int64_t b)
 }
 
 // By a power of two, which is a shift and a mask for negative numbers too.
-static void divide(bool rest, Lanes *out, int64_t by, int n)
+static void divide(bool rest, LaneValues *out, int64_t by, int n)
 {
     int shift = __builtin_ctzll((unsigned long long)by);
     for (int i = 0; i < n; i++)
         out->v[i] = rest ? out->v[i] & (by - 1) : out->v[i] >> shift;
 }
 
-static void combine_lanes(ArithKind kind, Lanes *out, const Lanes *part, int n)
+static void combine_lanes(ArithKind kind, LaneValues *out, const LaneValues *part, int n)
 {
     int64_t by = part->v[0];
     if ((kind == A_DIV || kind == A_MOD) && part->uniform && by > 0 && !(by & (by - 1)))
@@ -233,34 +233,34 @@ static void combine_lanes(ArithKind kind, Lanes *out, const Lanes *part, int n)
             out->v[i] = combine(kind, out->v[i], part->v[part->uniform ? 0 : i]);
 }
 
-static const Lanes *part_lanes(Scope *s, const Arith *a, Lanes *room)
+static const LaneValues *part_lanes(Scope *s, const Arith *a, LaneValues *room)
 {
     if (a->kind == A_VAR)
         return bound_lanes(s, a);
     return scope_lanes(s, a, room) ? room : NULL;
 }
 
-bool scope_lanes(Scope *s, const Arith *a, Lanes *out)
+bool scope_lanes(Scope *s, const Arith *a, LaneValues *out)
 {
-    Lanes room;
+    LaneValues room;
     if (a->kind == A_CONST || a->kind == A_SUM) {
         out->uniform = true;
         out->v[0] = a->value;
         for (int i = 0; i < a->n; i++) {
-            const Lanes *part = part_lanes(s, a->term[i].arg, &room);
+            const LaneValues *part = part_lanes(s, a->term[i].arg, &room);
             if (!part)
                 return false;
             add_scaled(out, part, a->term[i].coef, s->lanes);
         }
         return true;
     }
-    const Lanes *first = part_lanes(s, a->kind == A_VAR ? a : a->term[0].arg, &room);
+    const LaneValues *first = part_lanes(s, a->kind == A_VAR ? a : a->term[0].arg, &room);
     if (!first)
         return false;
     out->uniform = first->uniform;
     memcpy(out->v, first->v, sizeof *out->v * (size_t)(first->uniform ? 1 : s->lanes));
     for (int k = 1; k < a->n; k++) {
-        const Lanes *part = part_lanes(s, a->term[k].arg, &room);
+        const LaneValues *part = part_lanes(s, a->term[k].arg, &room);
         if (!part)
             return false;
         if (!part->uniform)
@@ -279,7 +279,7 @@ static bool is_new(const int64_t *seen, int n, int64_t line)
     return true;
 }
 
-int lanes_lines(const Lanes *lanes, int n, int width, int64_t line)
+int lanes_lines(const LaneValues *lanes, int n, int width, int64_t line)
 {
     int64_t seen[2 * LANES_MAX], most = INT64_MIN;
     int count = 0, ends = width > 1 ? 2 : 1;
@@ -299,7 +299,7 @@ int lanes_lines(const Lanes *lanes, int n, int width, int64_t line)
 
 int64_t scope_extent(Scope *s, const Arith *extent)
 {
-    Lanes lanes;
+    LaneValues lanes;
     int64_t n = 1;
     if (scope_constant(s, extent, &n) || !scope_lanes(s, extent, &lanes))
         return n;

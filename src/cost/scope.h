@@ -12,7 +12,7 @@
 typedef struct {
     bool uniform; // v[0] stands for all
     int64_t v[LANES_MAX];
-} Lanes;
+} LaneValues;
 
 typedef enum {
     BOUND_SIZE,   // a size
@@ -31,16 +31,16 @@ typedef struct {
     LoopKind loop; // THREAD
     int dim;
     unsigned stamp; // when lanes was computed
-    Lanes lanes;
-} Bound;
+    LaneValues lanes;
+} BoundVar;
 
 typedef struct {
     Arena *arena;
     const Kernel *kernel;
     const FeatureSetting *setting;
     Table table;
-    VEC(Bound *) bounds;
-    Bound *recent[64]; // found last, by number of the variable
+    VEC(BoundVar *) bounds;
+    BoundVar *recent[64]; // found last, by number of the variable
     int64_t global[3], groups[3], group_size;
     int warp, lanes; // the warp looked at; how many lanes it has
     int64_t local_id[3][LANES_MAX];
@@ -58,8 +58,8 @@ int64_t scope_threads(const Scope *scope, LoopKind loop, int dim);
 void scope_warp(Scope *scope, int warp);
 // Declares the variable of a FOR or INT statement; extent: of the FOR.
 void scope_declare(Scope *scope, const Stm *stm, int64_t extent);
-Bound *scope_find(Scope *scope, const Arith *var); // NULL if neither declared nor a size
-void scope_look_at(Scope *scope, Bound *loop, int64_t at);
+BoundVar *scope_find(Scope *scope, const Arith *var); // NULL if neither declared nor a size
+void scope_look_at(Scope *scope, BoundVar *loop, int64_t at);
 // The value of a, of sizes only; false if it is more than that.
 bool scope_constant(Scope *scope, const Arith *a, int64_t *value);
 // The iterations of a loop; where they differ by group or item, the most that an item of
@@ -67,9 +67,9 @@ bool scope_constant(Scope *scope, const Arith *a, int64_t *value);
 int64_t scope_extent(Scope *scope, const Arith *extent);
 // The values for the lanes of the warp; lanes without an iteration do the last one. False
 // if they depend on data.
-bool scope_lanes(Scope *scope, const Arith *a, Lanes *out);
+bool scope_lanes(Scope *scope, const Arith *a, LaneValues *out);
 // How many different lines of `line` scalars the lanes touch; width: scalars of an access.
-int lanes_lines(const Lanes *lanes, int n, int width, int64_t line);
+int lanes_lines(const LaneValues *lanes, int n, int width, int64_t line);
 
 // share.c: conditions.
 

@@ -22,7 +22,7 @@ typedef struct {
     const Arith *cond;
     bool affine;
     int n;
-    Bound *var[VARS_MAX];
+    BoundVar *var[VARS_MAX];
     int64_t coef[VARS_MAX];
     int64_t lo, hi;
     int part; // conditions of one part share variables
@@ -30,7 +30,7 @@ typedef struct {
 
 // Reading conditions ------------------------------------------------------------------
 
-static bool add_var(Form *f, Bound *var, int64_t coef)
+static bool add_var(Form *f, BoundVar *var, int64_t coef)
 {
     for (int i = 0; i < f->n; i++)
         if (f->var[i] == var)
@@ -42,7 +42,7 @@ static bool add_var(Form *f, Bound *var, int64_t coef)
     return true;
 }
 
-static bool is_free(const Bound *b)
+static bool is_free(const BoundVar *b)
 {
     return b && (b->kind == BOUND_LOOP || b->kind == BOUND_THREAD);
 }
@@ -54,7 +54,7 @@ static bool find_vars(Scope *s, Form *f, const Arith *a)
     if (scope_constant(s, a, &value))
         return true;
     if (a->kind == A_VAR) {
-        Bound *b = scope_find(s, a);
+        BoundVar *b = scope_find(s, a);
         return is_free(b) && add_var(f, b, 1);
     }
     for (int i = 0; i < a->n; i++)
@@ -70,7 +70,7 @@ static bool read_affine(Scope *s, Form *f, const Arith *a)
     for (int i = 0; i < n; i++) {
         const Arith *arg = a->kind == A_SUM ? a->term[i].arg : a;
         int64_t coef = a->kind == A_SUM ? a->term[i].coef : 1, value;
-        Bound *b = arg->kind == A_VAR ? scope_find(s, arg) : NULL;
+        BoundVar *b = arg->kind == A_VAR ? scope_find(s, arg) : NULL;
         if (is_free(b)) {
             if (!add_var(f, b, coef))
                 return false;
@@ -156,7 +156,7 @@ static double share_interval(const Form *f, int64_t lo, int64_t hi)
 
 static bool lookup_at(void *user, const Arith *var, int64_t *value)
 {
-    Bound *b = scope_find(user, var);
+    BoundVar *b = scope_find(user, var);
     if (!b)
         return false;
     *value = b->at;
@@ -168,11 +168,11 @@ typedef struct {
     const Form *form;
     bool affine; // all forms of the part
     int n, part;
-    Bound *var[VARS_MAX * 2];
+    BoundVar *var[VARS_MAX * 2];
     int64_t step[VARS_MAX * 2];
     int nvar;
     double held, tried;
-} Trial;
+} ShareTrial;
 
 // What is left of [from, to] where lo <= coef * x <= hi; one of lo and hi is none.
 static void narrow(int64_t *from, int64_t *to, int64_t coef, int64_t lo, int64_t hi)
@@ -187,7 +187,7 @@ static void narrow(int64_t *from, int64_t *to, int64_t coef, int64_t lo, int64_t
         *from = MAX(*from, -floor_div(below ? hi : -lo, size));
 }
 
-static void try_point(Trial *t)
+static void try_point(ShareTrial *t)
 {
     t->tried++;
     for (int i = 0; i < t->n; i++) {
@@ -200,7 +200,7 @@ static void try_point(Trial *t)
 }
 
 // Lines of points along the last variable: on each the forms of the part are intervals.
-static int64_t interval_points(const Trial *t, const Bound *var, int64_t step)
+static int64_t interval_points(const ShareTrial *t, const BoundVar *var, int64_t step)
 {
     int64_t from = 0, to = var->n - 1;
     for (int i = 0; i < t->n; i++) {
@@ -220,7 +220,7 @@ static int64_t interval_points(const Trial *t, const Bound *var, int64_t step)
     return from * step <= to ? to / step - from + 1 : 0;
 }
 
-static void try_points(Trial *t, int i)
+static void try_points(ShareTrial *t, int i)
 {
     if (t->affine && i == t->nvar - 1) {
         t->held += (double)interval_points(t, t->var[i], t->step[i]);
@@ -231,7 +231,7 @@ static void try_points(Trial *t, int i)
         try_point(t);
         return;
     }
-    Bound *var = t->var[i];
+    BoundVar *var = t->var[i];
     int64_t at = var->at;
     for (var->at = 0; var->at < var->n; var->at += t->step[i])
         try_points(t, i + 1);
@@ -240,7 +240,7 @@ static void try_points(Trial *t, int i)
 
 static double share_tried(Scope *s, const Form *form, int n, int part)
 {
-    Trial t = {.scope = s, .form = form, .n = n, .part = part, .affine = true};
+    ShareTrial t = {.scope = s, .form = form, .n = n, .part = part, .affine = true};
     double points = 1;
     for (int i = 0; i < n; i++)
         t.affine &= form[i].part != part || form[i].affine;
@@ -302,11 +302,11 @@ static Tried *find_tried(Shares *shares, uint64_t key)
 
 // The variables of a part, in the order in which they are met.
 typedef struct {
-    Bound *var[VARS_MAX * 2];
+    BoundVar *var[VARS_MAX * 2];
     int n;
 } Met;
 
-static uint64_t hash_var(Met *met, Bound *var, uint64_t hash)
+static uint64_t hash_var(Met *met, BoundVar *var, uint64_t hash)
 {
     int at = 0;
     while (at < met->n && met->var[at] != var)

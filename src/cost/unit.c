@@ -36,16 +36,16 @@ typedef struct {
 // One kernel: per work-item what the walk finds, and what is added here.
 typedef struct {
     const Kernel *kernel;
-    Walk walk;
+    CostWalk walk;
     Footprint footprint;
     Totals item; // accesses to coalesced, bytes to bits
     double group_lines;
     int64_t launches, threads, groups;
 } KernelFacts;
 
-static void count_lines(KernelFacts *k, const Access *a, int64_t bytes)
+static void count_lines(KernelFacts *k, const CountedAccess *a, int64_t bytes)
 {
-    Lanes lanes;
+    LaneValues lanes;
     Scope *scope = &k->walk.scope;
     int64_t line_bytes = scope->setting->device->line_bytes;
     int64_t line = MAX(line_bytes / scalar_info[a->buffer->scalar].bytes, 1);
@@ -57,7 +57,7 @@ static void count_lines(KernelFacts *k, const Access *a, int64_t bytes)
     k->item.coalesced += lines <= least + 1 ? a->exec : 0;
 }
 
-static void on_access(Walk *walk, void *user, const Access *a)
+static void on_access(CostWalk *walk, void *user, const CountedAccess *a)
 {
     KernelFacts *k = user;
     (void)walk;

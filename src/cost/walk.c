@@ -14,8 +14,8 @@
 
 #include <math.h>
 
-static void walk_block(Walk *w, const Block *block);
-static void walk_value(Walk *w, const KExpr *e);
+static void walk_block(CostWalk *w, const Block *block);
+static void walk_value(CostWalk *w, const KExpr *e);
 
 // Conditions --------------------------------------------------------------------------
 
@@ -26,7 +26,7 @@ typedef struct {
 
 // Enters one side of a condition; `leave` undoes it. The side that is taken less often is
 // a border.
-static Before enter(Walk *w, const KExpr *cond, bool negated)
+static Before enter(CostWalk *w, const KExpr *cond, bool negated)
 {
     Before before = {.exec = w->exec};
     if (cond->kind != K_COND) {
@@ -42,7 +42,7 @@ static Before enter(Walk *w, const KExpr *cond, bool negated)
     return before;
 }
 
-static void leave(Walk *w, const KExpr *cond, Before before)
+static void leave(CostWalk *w, const KExpr *cond, Before before)
 {
     w->exec = before.exec;
     if (cond->kind != K_COND) {
@@ -61,7 +61,7 @@ static int words_of(const Type *type)
     return (type->kind == T_VECTOR ? type->width : 1) * MAX(bytes / 4, 1);
 }
 
-static void use_var(Walk *w, const Var *var)
+static void use_var(CostWalk *w, const Var *var)
 {
     int entry = table_find(&w->live, (Key){var, NULL, NULL});
     if (entry >= 0) {
@@ -69,24 +69,24 @@ static void use_var(Walk *w, const Var *var)
         return;
     }
     table_push(&w->live, (Key){var, NULL, NULL}, w->ranges.len);
-    Range range = {w->position, w->position, words_of(var->type)};
+    WordRange range = {w->position, w->position, words_of(var->type)};
     VEC_PUSH(w->arena, &w->ranges, range);
 }
 
-static void note_access(Walk *w, const Buffer *buffer, const Arith *index, const Type *type,
-                        bool store)
+static void note_access(CostWalk *w, const Buffer *buffer, const Arith *index,
+                        const Type *type, bool store)
 {
     if (buffer->space == MEM_PRIVATE)
         return;
     int width = type->kind == T_VECTOR ? type->width : 1;
     (store ? w->stores : w->loads)[buffer->space] += w->exec;
     if (!store) {
-        Range range = {w->position, w->position, words_of(type)};
+        WordRange range = {w->position, w->position, words_of(type)};
         VEC_PUSH(w->arena, &w->ranges, range);
     }
     if (!store && buffer->space == MEM_GLOBAL && !w->border)
         w->flight += width * scalar_info[buffer->scalar].bytes;
-    Access access = {buffer, index, width, store, w->border > 0, w->exec, w->spread};
+    CountedAccess access = {buffer, index, width, store, w->border > 0, w->exec, w->spread};
     if (w->on_access && w->exec > 0)
         w->on_access(w, w->user, &access);
 }
@@ -101,9 +101,9 @@ static double op_flops(Op op, const Type *type)
     return op == OP_FMA ? 2 * lanes : lanes;
 }
 
-static double function_flops(Walk *w, const Function *function);
+static double function_flops(CostWalk *w, const Function *function);
 
-static double expr_flops(Walk *w, const Expr *e)
+static double expr_flops(CostWalk *w, const Expr *e)
 {
     double flops = 0;
     if (e->kind == E_OP && e->type)
@@ -115,7 +115,7 @@ static double expr_flops(Walk *w, const Expr *e)
     return flops;
 }
 
-static double function_flops(Walk *w, const Function *function)
+static double function_flops(CostWalk *w, const Function *function)
 {
     for (int i = 0; i < w->costs.len; i++)
         if (w->costs.at[i].function == function)
@@ -126,7 +126,7 @@ static double function_flops(Walk *w, const Function *function)
     return flops;
 }
 
-static void walk_select(Walk *w, const KExpr *e)
+static void walk_select(CostWalk *w, const KExpr *e)
 {
     const KExpr *cond = e->arg[0];
     walk_value(w, cond);
@@ -137,7 +137,7 @@ static void walk_select(Walk *w, const KExpr *e)
     }
 }
 
-static void walk_value(Walk *w, const KExpr *e)
+static void walk_value(CostWalk *w, const KExpr *e)
 {
     switch (e->kind) {
     case K_LITERAL:
@@ -171,14 +171,14 @@ static void walk_value(Walk *w, const KExpr *e)
 
 // Along x a warp goes round until its last lane is done: 18 elements take 16 lanes two
 // turns.
-static double spread_of(const Walk *w, const Stm *stm, double extent)
+static double spread_of(const CostWalk *w, const Stm *stm, double extent)
 {
     double threads = (double)scope_threads(&w->scope, stm->loop, stm->dim);
     bool lanes = stm->loop == LOOP_LCL && stm->dim == 0 && extent > 0;
     return lanes ? ceil(extent / threads) / (extent / threads) : 1;
 }
 
-static void walk_for(Walk *w, const Stm *stm)
+static void walk_for(CostWalk *w, const Stm *stm)
 {
     int64_t extent = scope_extent(&w->scope, stm->extent);
     scope_declare(&w->scope, stm, extent);
@@ -200,7 +200,7 @@ static void walk_for(Walk *w, const Stm *stm)
     w->spread = spread;
 }
 
-static void walk_if(Walk *w, const Stm *stm)
+static void walk_if(CostWalk *w, const Stm *stm)
 {
     w->ifs += w->exec;
     walk_value(w, stm->value);
@@ -214,7 +214,7 @@ static void walk_if(Walk *w, const Stm *stm)
     leave(w, stm->value, before);
 }
 
-static void walk_stm(Walk *w, const Stm *stm)
+static void walk_stm(CostWalk *w, const Stm *stm)
 {
     w->position++;
     if (stm->value && stm->kind != ST_IF)
@@ -239,13 +239,13 @@ static void walk_stm(Walk *w, const Stm *stm)
     BUG("statement of kind %d", stm->kind);
 }
 
-static void walk_block(Walk *w, const Block *block)
+static void walk_block(CostWalk *w, const Block *block)
 {
     for (int i = 0; i < block->len; i++)
         walk_stm(w, block->at[i]);
 }
 
-static int most_live(Walk *w)
+static int most_live(CostWalk *w)
 {
     int *change = NEW_ARRAY(w->arena, int, w->position + 2);
     for (int i = 0; i < w->ranges.len; i++) {
@@ -260,11 +260,12 @@ static int most_live(Walk *w)
     return most;
 }
 
-bool walk_kernel(Walk *w, Arena *arena, const Kernel *kernel, const FeatureSetting *setting,
-                 void (*on_access)(Walk *walk, void *user, const Access *access),
+bool walk_kernel(CostWalk *w, Arena *arena, const Kernel *kernel,
+                 const FeatureSetting *setting,
+                 void (*on_access)(CostWalk *walk, void *user, const CountedAccess *access),
                  void *user)
 {
-    *w = (Walk){.arena = arena, .on_access = on_access, .user = user};
+    *w = (CostWalk){.arena = arena, .on_access = on_access, .user = user};
     w->exec = w->unguarded = w->spread = 1;
     table_init(&w->live, arena);
     if (!scope_init(&w->scope, arena, kernel, setting))

@@ -7,7 +7,7 @@
 
 #include "cost/scope.h"
 
-typedef struct Walk Walk;
+typedef struct CostWalk CostWalk;
 
 typedef struct {
     const Buffer *buffer; // global or local
@@ -17,13 +17,13 @@ typedef struct {
     bool border;  // under a condition that rarely holds
     double exec;  // how often, per work-item
     double warps; // how many warps execute it, over those whose lanes would be full
-} Access;
+} CountedAccess;
 
 // Counts are per work-item, averaged over all of a launch.
-struct Walk {
+struct CostWalk {
     Arena *arena;
     Scope scope;
-    void (*on_access)(Walk *walk, void *user, const Access *access);
+    void (*on_access)(CostWalk *walk, void *user, const CountedAccess *access);
     void *user;
     double exec;     // of the statement walked
     double loads[3]; // by address space
@@ -39,13 +39,13 @@ struct Walk {
     int64_t flight;
     int position;
     Table live; // variables: first and last position
-    VEC(struct Range) ranges;
+    VEC(struct WordRange) ranges;
     VEC(struct Cost) costs;
 };
 
-typedef struct Range {
+typedef struct WordRange {
     int first, last, words;
-} Range;
+} WordRange;
 
 typedef struct Cost {
     const Function *function;
@@ -54,9 +54,9 @@ typedef struct Cost {
 
 // Walks the kernel; false if a size is not bound. on_access may be NULL. The walk's
 // memory is the arena's.
-bool walk_kernel(Walk *walk, Arena *arena, const Kernel *kernel,
+bool walk_kernel(CostWalk *walk, Arena *arena, const Kernel *kernel,
                  const FeatureSetting *setting,
-                 void (*on_access)(Walk *walk, void *user, const Access *access),
+                 void (*on_access)(CostWalk *walk, void *user, const CountedAccess *access),
                  void *user);
 
 #endif

@@ -11,7 +11,7 @@
 
 // Steps -------------------------------------------------------------------------------
 
-const Expr *walk_node(const Walk *w, Path at)
+const Expr *walk_node(const DeriveWalk *w, Path at)
 {
     const Expr *expr = path_find(w->r.expr, &at);
     if (!expr)
@@ -19,13 +19,13 @@ const Expr *walk_node(const Walk *w, Path at)
     return expr;
 }
 
-Path walk_below(Walk *w, Path at, int child)
+Path walk_below(DeriveWalk *w, Path at, int child)
 {
     w->deep |= !path_push(&at, child);
     return at;
 }
 
-Path walk_under_layout(Walk *w, Path at)
+Path walk_under_layout(DeriveWalk *w, Path at)
 {
     const Expr *under = w->deep ? NULL : under_layout(walk_node(w, at));
     while (!w->deep && walk_node(w, at) != under)
@@ -34,14 +34,14 @@ Path walk_under_layout(Walk *w, Path at)
 }
 
 // Inside the functions of a nest.
-static Path inside_nest(Walk *w, Path at, int dims)
+static Path inside_nest(DeriveWalk *w, Path at, int dims)
 {
     for (int k = 0; k < dims; k++)
         at = walk_below(w, at, CHILD_FUN);
     return at;
 }
 
-bool walk_apply(Walk *w, RuleId rule, Path at, const int64_t *args, int n)
+bool walk_apply(DeriveWalk *w, RuleId rule, Path at, const int64_t *args, int n)
 {
     RuleArgs given = {.n = n};
     for (int i = 0; i < n; i++)
@@ -49,13 +49,13 @@ bool walk_apply(Walk *w, RuleId rule, Path at, const int64_t *args, int n)
     return !w->deep && rewriter_rule(&w->r, &at, rule, &given);
 }
 
-bool walk_apply_plain(Walk *w, RuleId rule, Path at)
+bool walk_apply_plain(DeriveWalk *w, RuleId rule, Path at)
 {
     return walk_apply(w, rule, at, NULL, 0);
 }
 
 // The innermost dimension runs along x.
-static bool apply_threads(Walk *w, RuleId rule, Path at, int dims)
+static bool apply_threads(DeriveWalk *w, RuleId rule, Path at, int dims)
 {
     int64_t thread[DIMS_MAX];
     for (int k = 0; k < dims; k++)
@@ -67,7 +67,7 @@ enum { COPIES_MOST = 1024 };
 
 // Reductions of at most so many elements anywhere below become straight-line code, but for
 // those around others that leave too many copies.
-static void unroll_inner(Walk *w, Path at, int64_t most)
+static void unroll_inner(DeriveWalk *w, Path at, int64_t most)
 {
     if (w->deep)
         return;
@@ -82,7 +82,7 @@ static void unroll_inner(Walk *w, Path at, int64_t most)
 
 // Folds of joined arrays that are too long to be written out become loops in loops, whose
 // indices need no division.
-static void nest_folds(Walk *w, Path at)
+static void nest_folds(DeriveWalk *w, Path at)
 {
     if (w->deep)
         return;
@@ -95,7 +95,7 @@ static void nest_folds(Walk *w, Path at)
         nest_folds(w, walk_below(w, at, i));
 }
 
-static bool stream_loop(Walk *w, Path at, int64_t steps)
+static bool stream_loop(DeriveWalk *w, Path at, int64_t steps)
 {
     int64_t stream[] = {steps, w->cols, w->strip};
     if (!walk_apply(w, RULE_ITERATE_STREAM, at, stream, 3))
@@ -104,7 +104,7 @@ static bool stream_loop(Walk *w, Path at, int64_t steps)
     return true;
 }
 
-static bool fuse_steps(Walk *w, Path at)
+static bool fuse_steps(DeriveWalk *w, Path at)
 {
     return w->fused > 1 && stream_loop(w, at, w->fused);
 }
@@ -119,7 +119,7 @@ static bool reaches(const TimeLoop *loop)
 
 // A map of windows, with the stages that only its kernel needs, as one step of a loop;
 // false, and nothing changed, where warps cannot walk through it.
-static bool stream_map(Walk *w, Path at)
+static bool stream_map(DeriveWalk *w, Path at)
 {
     Rewriter before = w->r;
     Ir *ir = w->r.ir;
@@ -148,7 +148,7 @@ typedef struct {
     bool one_each;
 } Nest;
 
-static Nest nest_of(const Walk *w, const Expr *map)
+static Nest nest_of(const DeriveWalk *w, const Expr *map)
 {
     Nest nest = {.dims = map->dims, .one_each = true};
     for (int k = 0; k < nest.dims; k++) {
@@ -162,7 +162,7 @@ static Nest nest_of(const Walk *w, const Expr *map)
 }
 
 // Which of the arrays that a map reads, by bits, are copied to local memory, tile by tile.
-static uint32_t copied_windows(const Walk *w, const Expr *in, int dims)
+static uint32_t copied_windows(const DeriveWalk *w, const Expr *in, int dims)
 {
     uint32_t copied = 0;
     if (is_window(in, dims))
@@ -174,7 +174,7 @@ static uint32_t copied_windows(const Walk *w, const Expr *in, int dims)
 }
 
 // Windows are read from a copy of their tile in local memory.
-static void stage_windows(Walk *w, Path in, int dims, uint32_t copied)
+static void stage_windows(DeriveWalk *w, Path in, int dims, uint32_t copied)
 {
     if (is_window(walk_node(w, in), dims)) {
         apply_threads(w, RULE_TO_LOCAL, walk_below(w, in, 0), dims);
@@ -187,7 +187,7 @@ static void stage_windows(Walk *w, Path in, int dims, uint32_t copied)
 
 // One work-item's outputs: it walks along the outermost dimension, straight-line code a
 // step.
-static void derive_item(Walk *w, const Nest *nest, Path item)
+static void derive_item(DeriveWalk *w, const Nest *nest, Path item)
 {
     if (nest->item[0] > nest->step[0] &&
         walk_apply(w, RULE_SPLIT_JOIN, item, nest->step, nest->dims)) {
@@ -200,7 +200,7 @@ static void derive_item(Walk *w, const Nest *nest, Path item)
 
 // One group's outputs: strided ones (cyclic merging) of neighbouring ones (block merging)
 // for each work-item. Where the outputs of an item are, which are left as they stand.
-static Path derive_items(Walk *w, const Nest *nest, Path work)
+static Path derive_items(DeriveWalk *w, const Nest *nest, Path work)
 {
     for (int k = 0; k < nest->dims; k++) {
         int x = nest->dims - 1 - k;
@@ -224,7 +224,7 @@ static int64_t length_along(const Type *type, int k)
     return type->kind == T_ARRAY && arith_is_const(type->len, &length) ? length : 0;
 }
 
-Path walk_map_below(Walk *w, Path at)
+Path walk_map_below(DeriveWalk *w, Path at)
 {
     while (!w->deep && !is_map(walk_node(w, at)))
         at = walk_below(w, at, 0);
@@ -232,7 +232,7 @@ Path walk_map_below(Walk *w, Path at)
 }
 
 // Outputs of items that know no group: strided ones are as far apart as there are items.
-static void derive_any_group(Walk *w, const Nest *nest, Path at)
+static void derive_any_group(DeriveWalk *w, const Nest *nest, Path at)
 {
     for (int k = 0; k < nest->dims; k++) {
         int x = nest->dims - 1 - k;
@@ -248,7 +248,7 @@ static void derive_any_group(Walk *w, const Nest *nest, Path at)
 }
 
 // A map over all its dimensions.
-static void derive_nest(Walk *w, Path at)
+static void derive_nest(DeriveWalk *w, Path at)
 {
     const Expr *map = walk_node(w, at);
     Nest nest = nest_of(w, map);
@@ -277,7 +277,7 @@ static void derive_nest(Walk *w, Path at)
 }
 
 // Maps written inside one another: one thread dimension each.
-static void derive_nested(Walk *w, Path at, int depth)
+static void derive_nested(DeriveWalk *w, Path at, int depth)
 {
     for (int64_t d = depth - 1; d >= 0; d--) {
         walk_apply(w, RULE_MAP_GLB, at, &d, 1);
@@ -288,7 +288,7 @@ static void derive_nested(Walk *w, Path at, int depth)
 }
 
 // The map that a step of the fold is, for the outputs of an item.
-static void unroll_outputs(Walk *w, Path at)
+static void unroll_outputs(DeriveWalk *w, Path at)
 {
     while (!w->deep && !is_map(walk_node(w, at)))
         at = walk_below(w, at, walk_node(w, at)->kind == E_LET ? 1 : CHILD_FUN);
@@ -304,7 +304,7 @@ static int64_t shared_length(const Expr *expr)
 
 // A product: tiles for groups, blocks of outputs in registers for items. What does not
 // match leaves less of it.
-static void derive_product(Walk *w, Path at)
+static void derive_product(DeriveWalk *w, Path at)
 {
     Nest nest = {.dims = 2};
     for (int k = 0; k < 2; k++) {
@@ -342,7 +342,7 @@ static void derive_product(Walk *w, Path at)
 }
 
 // A product in blocks, or a batch of them; false if it is none.
-static bool derive_blocks(Walk *w, Path at)
+static bool derive_blocks(DeriveWalk *w, Path at)
 {
     Path inner = walk_below(w, at, CHILD_FUN);
     if (is_product(walk_node(w, at)))
@@ -355,10 +355,10 @@ static bool derive_blocks(Walk *w, Path at)
     return true;
 }
 
-static void derive_map(Walk *w, Path at);
+static void derive_map(DeriveWalk *w, Path at);
 
 // As many parts as columns have are too many for rows beside them, unless those are long.
-static bool is_parted(const Walk *w, const Expr *map)
+static bool is_parted(const DeriveWalk *w, const Expr *map)
 {
     enum { LONG_LEAST = 2048 };
     int64_t length = chain_split(map);
@@ -367,7 +367,7 @@ static bool is_parted(const Walk *w, const Expr *map)
 }
 
 // The folds of a map, or of a product, in parts, which another map folds.
-static bool derive_fold_parts(Walk *w, Path at)
+static bool derive_fold_parts(DeriveWalk *w, Path at)
 {
     const int64_t parts = w->parts;
     const Rewriter before = w->r;
@@ -394,7 +394,7 @@ static bool derive_fold_parts(Walk *w, Path at)
 
 enum { LIST_NEAR = 4 }; // words that an item copies at once
 
-static void derive_map(Walk *w, Path at)
+static void derive_map(DeriveWalk *w, Path at)
 {
     if (stream_map(w, at))
         return;
@@ -424,7 +424,7 @@ static void derive_map(Walk *w, Path at)
 
 // Leaves one element for each of that many parts, reduced by a work-group: tiles where
 // windows are looked at, if nobody sees the order, else equal parts.
-static bool reduce_parts(Walk *w, Path at, int64_t groups, int64_t lanes)
+static bool reduce_parts(DeriveWalk *w, Path at, int64_t groups, int64_t lanes)
 {
     const int64_t args[] = {groups, w->local[0] * lanes};
     const Expr *fold = walk_node(w, at);
@@ -437,7 +437,7 @@ static bool reduce_parts(Walk *w, Path at, int64_t groups, int64_t lanes)
 }
 
 // Folds of folds are one fold of all.
-static void join_folds(Walk *w, Path at)
+static void join_folds(DeriveWalk *w, Path at)
 {
     do {
         walk_apply_plain(w, RULE_REDUCE_FISSION, at);
@@ -448,7 +448,7 @@ static void join_folds(Walk *w, Path at)
 }
 
 // Does it fold the results of the parts, which are few?
-static bool of_parts(const Walk *w, const Expr *expr)
+static bool of_parts(const DeriveWalk *w, const Expr *expr)
 {
     for (int i = 0; i < w->unstored.ntogether; i++)
         if (expr_mentions(expr, w->unstored.together[i].param))
@@ -456,7 +456,7 @@ static bool of_parts(const Walk *w, const Expr *expr)
     return false;
 }
 
-static void derive_reduce(Walk *w, Path at)
+static void derive_reduce(DeriveWalk *w, Path at)
 {
     if (!reduce_shares(walk_node(w, at)))
         return;
@@ -473,18 +473,18 @@ static void derive_reduce(Walk *w, Path at)
 
 // The host level ----------------------------------------------------------------------
 
-static void walk(Walk *w, Path at, bool root);
-static void walk_apart(Walk *w, Path at);
-static void walk_step(Walk *w, Path at);
+static void walk(DeriveWalk *w, Path at, bool root);
+static void walk_apart(DeriveWalk *w, Path at);
+static void walk_step(DeriveWalk *w, Path at);
 
-static void walk_args(Walk *w, Path at)
+static void walk_args(DeriveWalk *w, Path at)
 {
     for (int i = 0; i < walk_node(w, at)->narg; i++)
         walk(w, walk_below(w, at, i), false);
 }
 
 // A pure re-layout of inputs is copied in parallel.
-static void parallel_copy(Walk *w, Path at)
+static void parallel_copy(DeriveWalk *w, Path at)
 {
     int64_t dims = array_dims(walk_node(w, at)->type), one = 1;
     if (dims <= 0 || !walk_apply(w, RULE_COPY, at, &dims, 1))
@@ -501,7 +501,7 @@ enum { PARTS_TOGETHER = 16 };
 
 // A fold of rows element by element is one fold for each column. It is written to memory,
 // as every fold is.
-static void walk_columns(Walk *w, Path at, bool root, bool of_parts)
+static void walk_columns(DeriveWalk *w, Path at, bool root, bool of_parts)
 {
     int64_t parts = w->parts;
     bool rows = w->rows;
@@ -516,14 +516,14 @@ static void walk_columns(Walk *w, Path at, bool root, bool of_parts)
     w->rows = rows;
 }
 
-static void walk_keyed(Walk *w, Path at, bool root)
+static void walk_keyed(DeriveWalk *w, Path at, bool root)
 {
     if (derive_keyed(w, at))
         walk_columns(w, walk_below(w, at, 1), root, true);
 }
 
 // A map that reads a prefix of a whole array beside arrays that are there: both in one.
-static bool walk_scan_read(Walk *w, Path at)
+static bool walk_scan_read(DeriveWalk *w, Path at)
 {
     const Expr *map = walk_node(w, at), *scan = scan_read(map), *in = map->arg[0];
     if (!scan || scan == map || !scan_splits(w, map))
@@ -541,7 +541,7 @@ static bool walk_scan_read(Walk *w, Path at)
     return derive_scan(w, at);
 }
 
-static void walk_pattern(Walk *w, Path at, bool root)
+static void walk_pattern(DeriveWalk *w, Path at, bool root)
 {
     const Expr *expr = walk_node(w, at);
     Pattern pattern = expr->pattern;
@@ -585,7 +585,7 @@ static void walk_pattern(Walk *w, Path at, bool root)
 }
 
 // A stage that its kernel does not store, and must not compute again: it has one reader.
-static bool is_unstored_costly(const Walk *w, const Expr *let)
+static bool is_unstored_costly(const DeriveWalk *w, const Expr *let)
 {
     for (int i = 0; i < w->unstored.n; i++)
         if (w->unstored.at[i].param == let->param)
@@ -606,7 +606,7 @@ static bool has_result(const Expr *result, const Param *param, int field)
 
 // A result that the kernel of a let writes: all that it stores, or a component of it, the
 // first time that it is asked for.
-static bool is_placed(Walk *w, const Expr *result)
+static bool is_placed(DeriveWalk *w, const Expr *result)
 {
     int field;
     const Param *param = placed_result(result, &field);
@@ -623,7 +623,7 @@ static bool is_placed(Walk *w, const Expr *result)
 }
 
 // Where what is below is no result as it stands.
-static void walk_apart(Walk *w, Path at)
+static void walk_apart(DeriveWalk *w, Path at)
 {
     int outside = w->outside;
     w->outside = w->nstored;
@@ -631,7 +631,7 @@ static void walk_apart(Walk *w, Path at)
     w->outside = outside;
 }
 
-static void walk_step(Walk *w, Path at)
+static void walk_step(DeriveWalk *w, Path at)
 {
     const Param *outer = w->state;
     w->state = walk_node(w, at)->fun->params[0];
@@ -639,7 +639,7 @@ static void walk_step(Walk *w, Path at)
     w->state = outer;
 }
 
-static const Together *find_together(const Walk *w, const Param *param)
+static const Together *find_together(const DeriveWalk *w, const Param *param)
 {
     for (int i = 0; i < w->unstored.ntogether; i++)
         if (w->unstored.together[i].param == param)
@@ -648,7 +648,7 @@ static const Together *find_together(const Walk *w, const Param *param)
 }
 
 // Is what follows the let still to be walked?
-static bool walk_let(Walk *w, Path at, bool root)
+static bool walk_let(DeriveWalk *w, Path at, bool root)
 {
     if (is_unstored_costly(w, walk_node(w, at)) &&
         walk_apply_plain(w, RULE_LET_INLINE, at)) {
@@ -670,7 +670,7 @@ static bool walk_let(Walk *w, Path at, bool root)
 }
 
 // Root: the expression is written to memory as it stands.
-static void walk(Walk *w, Path at, bool root)
+static void walk(DeriveWalk *w, Path at, bool root)
 {
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
     while (expr && expr->kind == E_LET && walk_let(w, at, root)) {
@@ -705,9 +705,9 @@ static void walk(Walk *w, Path at, bool root)
 
 // Entry -------------------------------------------------------------------------------
 
-static Walk walk_of(const Derivation *d, const Point *point)
+static DeriveWalk walk_of(const Derivation *d, const Point *point)
 {
-    Walk w = {.groups = 1, .lanes = 1, .steps = 1};
+    DeriveWalk w = {.groups = 1, .lanes = 1, .steps = 1};
     w.strict = d->program->math == MATH_STRICT;
     w.tiled = derive_word(d, point, "scheme", "tiled") ||
               derive_word(d, point, "scheme", "padded");
@@ -756,14 +756,14 @@ static Walk walk_of(const Derivation *d, const Point *point)
 typedef struct {
     const Derivation *d;
     const Point *point;
-    Walk *w;
+    DeriveWalk *w;
 } Deriving;
 
 // Each level has several positions on the stack.
 static void derive_deep(void *user)
 {
     const Deriving *x = user;
-    Walk *w = x->w;
+    DeriveWalk *w = x->w;
     if (!x->d->shape.lowered)
         derive_normalise(w, (Path){0});
     if (x->d->again)
@@ -773,7 +773,7 @@ static void derive_deep(void *user)
         walk(w, (Path){0}, true);
 }
 
-static bool derive(const Derivation *d, const Point *point, Walk *w, Diags *diags)
+static bool derive(const Derivation *d, const Point *point, DeriveWalk *w, Diags *diags)
 {
     Ir *ir = d->program->ir;
     *w = walk_of(d, point);
@@ -785,14 +785,14 @@ static bool derive(const Derivation *d, const Point *point, Walk *w, Diags *diag
 
 const Expr *derive_steps(Ir *ir, Expr *iterate)
 {
-    Walk w = {.fused = 2, .cols = 1, .strip = 1};
+    DeriveWalk w = {.fused = 2, .cols = 1, .strip = 1};
     rewriter_init(&w.r, ir, ir->arena, iterate);
     return fuse_steps(&w, (Path){0}) ? w.r.expr : NULL;
 }
 
 void derive_passes(const Derivation *d, const Point *point, TimeLoop *passes)
 {
-    Walk w;
+    DeriveWalk w;
     Diags quiet;
     diags_init(&quiet, d->program->ir->arena);
     *passes = (TimeLoop){0};
@@ -802,7 +802,7 @@ void derive_passes(const Derivation *d, const Point *point, TimeLoop *passes)
 
 Expr *derive_body(const Derivation *d, const Point *point, Diags *diags)
 {
-    Walk w;
+    DeriveWalk w;
     return derive(d, point, &w, diags) ? w.r.expr : NULL;
 }
 
@@ -818,7 +818,7 @@ Unit *derive_unit(const Derivation *d, const Point *point, bool quick, Arena *ar
 bool derive_rewriting(const Derivation *d, const Point *point, Rewriting *rewriting,
                       Diags *diags)
 {
-    Walk w;
+    DeriveWalk w;
     bool ok = derive(d, point, &w, diags);
     *rewriting = w.r.done;
     return ok;

@@ -142,7 +142,7 @@ bool keyed_first(const Derivation *d, int i, Point *point)
 // The derivation --------------------------------------------------------------------------
 
 // Keyed folds of the elements of a map.
-bool derive_keyed_map(Walk *w, Path at)
+bool derive_keyed_map(DeriveWalk *w, Path at)
 {
     const Expr *map = walk_node(w, at);
     int64_t x = 0;
@@ -158,7 +158,7 @@ bool derive_keyed_map(Walk *w, Path at)
 
 // Parts that items fold, as many as of groups of one warp, have arrays of their own, which
 // should not be more than the elements.
-static int64_t parts_of(const Walk *w, const Expr *keyed)
+static int64_t parts_of(const DeriveWalk *w, const Expr *keyed)
 {
     if (w->keys == KEYS_GROUP)
         return w->groups;
@@ -167,7 +167,7 @@ static int64_t parts_of(const Walk *w, const Expr *keyed)
     return MAX(MIN(w->groups * ITEMS_OF_GROUP, most), 1);
 }
 
-bool derive_keyed(Walk *w, Path at)
+bool derive_keyed(DeriveWalk *w, Path at)
 {
     if (w->keys == KEYS_ALL && walk_apply(w, RULE_REDUCE_BY_GLB, at, &w->lanes, 1))
         return false;

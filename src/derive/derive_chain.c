@@ -291,9 +291,9 @@ enum { HELD_MOST = 16 };
 typedef struct {
     const Param *array[HELD_MOST];
     int n;
-} Held;
+} HeldArrays;
 
-static bool takes_place(Held *held, const Expr *let)
+static bool takes_place(HeldArrays *held, const Expr *let)
 {
     for (int i = 0; i < held->n; i++)
         if (same_scalars(held->array[i]->type, let->param->type) &&
@@ -309,7 +309,7 @@ int64_t chain_bytes(const Expr *map)
     for (int depth = chain_depth(map); depth > 1; depth--)
         map = under_layout(map->fun->arg[0]);
     int64_t bytes = bytes_of(map->arg[0]->type->elem) + scan_bytes(map->fun->arg[0], true);
-    Held held = {{map->fun->params[0]}, 1};
+    HeldArrays held = {{map->fun->params[0]}, 1};
     for (const Expr *e = map->fun->arg[0]; e->kind == E_LET; e = e->arg[1]) {
         if (e->param->type->kind != T_ARRAY || takes_place(&held, e))
             continue;
@@ -323,7 +323,7 @@ int64_t chain_bytes(const Expr *map)
 // Lowering -----------------------------------------------------------------------------
 
 // Neighbours as vectors where they divide the length: nothing sticks out that way.
-static void derive_elements(Walk *w, Path at)
+static void derive_elements(DeriveWalk *w, Path at)
 {
     int64_t x = 0, one = 1;
     if (!is_map(walk_node(w, at)))
@@ -355,7 +355,7 @@ static bool is_held(const Expr *value)
 enum { ALONE_MOST = 16 }; // elements that an item folds by itself
 
 // A fold or a prefix by the items of the group: lets around it, one for each level.
-static bool derive_shared(Walk *w, Path at)
+static bool derive_shared(DeriveWalk *w, Path at)
 {
     const Expr *value = walk_node(w, at);
     if (fold_is_long(value, ALONE_MOST + 1)) {
@@ -369,7 +369,7 @@ static bool derive_shared(Walk *w, Path at)
 }
 
 // An array is held where all items can read it, or computed where it is read.
-static void derive_value(Walk *w, Path at)
+static void derive_value(DeriveWalk *w, Path at)
 {
     const Expr *value = walk_node(w, at);
     if (w->rows && w->hold && is_held(value)) {
@@ -378,7 +378,7 @@ static void derive_value(Walk *w, Path at)
     }
 }
 
-static void derive_result(Walk *w, Path at)
+static void derive_result(DeriveWalk *w, Path at)
 {
     at = walk_under_layout(w, at);
     const Expr *result = walk_node(w, at);
@@ -404,7 +404,8 @@ static bool needs_no_name(const Expr *let, const Param *row)
            value->arg[0]->pattern == P_ARRAY && expr_uses(let->arg[1], let->param) <= 1;
 }
 
-void derive_lets(Walk *w, Path *at, const Param *row, void (*hold)(Walk *w, Path value))
+void derive_lets(DeriveWalk *w, Path *at, const Param *row,
+                 void (*hold)(DeriveWalk *w, Path value))
 {
     const int64_t least = w->deep ? 0 : least_of(walk_node(w, *at));
     while (!w->deep) {
@@ -424,7 +425,7 @@ void derive_lets(Walk *w, Path *at, const Param *row, void (*hold)(Walk *w, Path
     }
 }
 
-static void derive_body_of_chain(Walk *w, Path at, const Param *row)
+static void derive_body_of_chain(DeriveWalk *w, Path at, const Param *row)
 {
     derive_lets(w, &at, row, derive_value);
     if (!w->deep)
@@ -432,7 +433,7 @@ static void derive_body_of_chain(Walk *w, Path at, const Param *row)
 }
 
 // Several short rows a group, each by the items of one y; the map of them.
-static Path rows_beside(Walk *w, Path at)
+static Path rows_beside(DeriveWalk *w, Path at)
 {
     if (!w->rows || w->beside < 2 || !walk_apply(w, RULE_SPLIT_JOIN, at, &w->beside, 1))
         return at;
@@ -443,12 +444,12 @@ static Path rows_beside(Walk *w, Path at)
     return row;
 }
 
-static bool shares_row(const Walk *w, const Expr *map)
+static bool shares_row(const DeriveWalk *w, const Expr *map)
 {
     return w->rows && !(w->near && reads_columns(map));
 }
 
-static void derive_rows(Walk *w, Path at, int depth)
+static void derive_rows(DeriveWalk *w, Path at, int depth)
 {
     for (int64_t d = depth - 1; d >= 0; d--) {
         if (d == 0 && depth == 1)
@@ -466,7 +467,7 @@ static void derive_rows(Walk *w, Path at, int depth)
     }
 }
 
-bool derive_chain(Walk *w, Path at)
+bool derive_chain(DeriveWalk *w, Path at)
 {
     int depth = chain_depth(walk_node(w, at));
     bool rows = w->rows;
@@ -479,9 +480,9 @@ bool derive_chain(Walk *w, Path at)
 }
 
 // By groups, whatever the point says.
-static bool derive_group(Walk *w, Path at)
+static bool derive_group(DeriveWalk *w, Path at)
 {
-    const Walk before = *w;
+    const DeriveWalk before = *w;
     w->rows = true;
     w->near = false;
     w->beside = 1;
@@ -492,7 +493,7 @@ static bool derive_group(Walk *w, Path at)
     return ok;
 }
 
-bool derive_parts_by_groups(Walk *w, Path at)
+bool derive_parts_by_groups(DeriveWalk *w, Path at)
 {
     int64_t y = 1;
     Path rows = walk_below(w, at, CHILD_FUN);
@@ -501,7 +502,7 @@ bool derive_parts_by_groups(Walk *w, Path at)
            derive_group(w, rows);
 }
 
-bool derive_folds(Walk *w, Path at, int64_t lanes)
+bool derive_folds(DeriveWalk *w, Path at, int64_t lanes)
 {
     bool near = keeps_order(walk_node(w, walk_below(w, at, CHILD_FUN)));
     return (near && derive_group(w, at)) ||
@@ -510,7 +511,7 @@ bool derive_folds(Walk *w, Path at, int64_t lanes)
 
 // Prefixes of whole arrays ----------------------------------------------------------------
 
-bool scan_splits(const Walk *w, const Expr *expr)
+bool scan_splits(const DeriveWalk *w, const Expr *expr)
 {
     const Expr *scan = scan_read(expr);
     int64_t len;
@@ -520,7 +521,7 @@ bool scan_splits(const Walk *w, const Expr *expr)
 
 // In one group, or in parts: what each gives, the prefixes of these, and its own behind
 // them.
-bool derive_scan(Walk *w, Path at)
+bool derive_scan(DeriveWalk *w, Path at)
 {
     int64_t part = w->local[0] * w->share;
     if (w->deep || !w->share || !shares(scan_read(walk_node(w, at))))
@@ -538,7 +539,7 @@ bool derive_scan(Walk *w, Path at)
 
 // A map of what each part of a row gives: a work-item a part, neighbours of neighbouring
 // rows.
-static void derive_part_items(Walk *w, Path at)
+static void derive_part_items(DeriveWalk *w, Path at)
 {
     int64_t x = 0, y = 1;
     walk_apply(w, RULE_MAP_GLB, at, &x, 1);
@@ -549,7 +550,7 @@ static void derive_part_items(Walk *w, Path at)
 
 // Prefixes of columns: the items of a group would read elements that lie far apart, so each
 // item takes a part of a column.
-static bool derive_scan_columns(Walk *w, Path at)
+static bool derive_scan_columns(DeriveWalk *w, Path at)
 {
     int64_t len = scan_row_length(walk_node(w, at)), parts = w->parts;
     int64_t part = (len + parts - 1) / MAX(parts, 1);
@@ -568,7 +569,7 @@ static bool derive_scan_columns(Walk *w, Path at)
 // Prefixes of rows that are too long, or too few, for a group each: the same under a map.
 // What each part gives, the prefixes of these, and its own behind them are maps of their
 // own.
-bool derive_scan_rows(Walk *w, Path at)
+bool derive_scan_rows(DeriveWalk *w, Path at)
 {
     int64_t part = w->local[0] * w->share, y = 1;
     if (!w->deep && derive_scan_columns(w, at))

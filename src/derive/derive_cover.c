@@ -185,9 +185,9 @@ typedef struct {
     int with[LETS_MOST]; // the stage under which a stage is held; -1: by none
     int number;          // of the next stage that a rewrite makes
     bool stored[LETS_MOST];
-} Chain;
+} LetChain;
 
-static Path let_at(const Chain *c, int k)
+static Path let_at(const LetChain *c, int k)
 {
     Path path = c->p->region;
     while (k-- > 0)
@@ -195,7 +195,7 @@ static Path let_at(const Chain *c, int k)
     return path;
 }
 
-static int find_item(const Chain *c, int stage)
+static int find_item(const LetChain *c, int stage)
 {
     int k = 0;
     while (k < c->n && (c->with[stage] < 0 || c->item[k] != c->with[stage]))
@@ -203,7 +203,7 @@ static int find_item(const Chain *c, int stage)
     return k;
 }
 
-static bool inline_let(Chain *c, int stage)
+static bool inline_let(LetChain *c, int stage)
 {
     int k = find_item(c, stage);
     Path path = let_at(c, k);
@@ -215,7 +215,7 @@ static bool inline_let(Chain *c, int stage)
 }
 
 // Exchanges let k with the one before it, unless it needs that.
-static bool swap_up(Chain *c, int k)
+static bool swap_up(LetChain *c, int k)
 {
     Path path = let_at(c, k - 1);
     if (!rewriter_rule(c->r, &path, RULE_LET_SWAP, &(RuleArgs){0}))
@@ -227,7 +227,7 @@ static bool swap_up(Chain *c, int k)
 }
 
 // Moves let k, and what it needs, before let *first.
-static bool move_before(Chain *c, int *first, int k)
+static bool move_before(LetChain *c, int *first, int k)
 {
     while (k > *first)
         if (swap_up(c, k))
@@ -239,7 +239,7 @@ static bool move_before(Chain *c, int *first, int k)
 }
 
 // Moves let k behind the n lets from *first on.
-static bool move_behind(Chain *c, int *first, int n, int k)
+static bool move_behind(LetChain *c, int *first, int n, int k)
 {
     while (k > *first + n)
         if (swap_up(c, k))
@@ -249,7 +249,7 @@ static bool move_behind(Chain *c, int *first, int n, int k)
     return true;
 }
 
-static void one_map(Chain *c, const int *stage, int n)
+static void one_map(LetChain *c, const int *stage, int n)
 {
     int first = find_item(c, stage[0]);
     for (int i = 1; i < n; i++)
@@ -265,13 +265,13 @@ static void one_map(Chain *c, const int *stage, int n)
             (size_t)(c->n - first - 1) * sizeof *c->item);
 }
 
-static bool is_sum(const Chain *c, int stage)
+static bool is_sum(const LetChain *c, int stage)
 {
     return folds_together(c->p->stage[stage].expr);
 }
 
 // What a fold folds becomes a map that a let holds, a stage with a number of its own.
-static bool name_folded(Chain *c, int stage, int number)
+static bool name_folded(LetChain *c, int stage, int number)
 {
     int k = find_item(c, stage);
     Path let = let_at(c, k), value = let;
@@ -301,7 +301,7 @@ static void fuse_read(Rewriter *r, const Path *at)
 
 // The folds that a kernel stores, and what it stores besides, as parts by one map. Where
 // the point cannot do that the folds have kernels of their own.
-static void fold_together(Chain *c, const int *stored, int n)
+static void fold_together(LetChain *c, const int *stored, int n)
 {
     int made[PART_MAX];
     bool folds = false, may = true;
@@ -330,7 +330,7 @@ static void fold_together(Chain *c, const int *stored, int n)
     c->unstored->together[c->unstored->ntogether++] = parts;
 }
 
-static bool after_tile(const Chain *c, Calls set, int stage)
+static bool after_tile(const LetChain *c, Calls set, int stage)
 {
     for (Set s = pipeline_before(c->p, set, stage); s; s &= s - 1)
         if (c->local[set.first + __builtin_ctzll(s)])
@@ -339,7 +339,7 @@ static bool after_tile(const Chain *c, Calls set, int stage)
 }
 
 // What lies between the stores of a kernel, or between it and a tile, moves to its readers.
-static void make_kernel(Chain *c, Calls set)
+static void make_kernel(LetChain *c, Calls set)
 {
     int stored[PART_MAX], n = 0, first = set.first;
     int end = MIN(first + PART_MAX, c->p->script.ncall);
@@ -364,7 +364,7 @@ static void make_kernel(Chain *c, Calls set)
     }
 }
 
-static void to_global(Chain *c, const Path *path)
+static void to_global(LetChain *c, const Path *path)
 {
     const Expr *value = path_find(c->r->expr, path);
     if (value && is_map(value))
@@ -372,7 +372,7 @@ static void to_global(Chain *c, const Path *path)
 }
 
 // Stages without a name, while they are where they were found.
-static void store_unnamed(Chain *c, Calls set)
+static void store_unnamed(LetChain *c, Calls set)
 {
     int end = MIN(set.first + PART_MAX, c->p->script.ncall);
     for (int v = set.first; v < end; v++) {
@@ -389,7 +389,7 @@ static int chosen_cover(const Derivation *d, const Point *point)
     return param < 0 ? 0 : point->choice[param];
 }
 
-static void begin_chain(Chain *c, const Point *point, int cover)
+static void begin_chain(LetChain *c, const Point *point, int cover)
 {
     for (int v = 0; v < c->p->script.ncall; v++) {
         char name[16];
@@ -412,7 +412,7 @@ void cover_begin(const Derivation *d, const Point *point, Rewriter *r, Unstored 
     *unstored = (Unstored){0};
     if (!p)
         return;
-    Chain c = {.d = d, .p = p, .r = r, .point = point, .unstored = unstored};
+    LetChain c = {.d = d, .p = p, .r = r, .point = point, .unstored = unstored};
     const Cover *cover = &p->cover[chosen_cover(d, point)];
     pipeline_normalise(r, &p->region);
     begin_chain(&c, point, (int)(cover - p->cover));

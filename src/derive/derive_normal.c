@@ -35,7 +35,7 @@ static bool is_flat(const Expr *map)
 
 // A map in several dimensions whose function folds rows or has their prefixes is a nest of
 // maps, whose innermost is a chain.
-static void nest_at(Walk *w, Path at)
+static void nest_at(DeriveWalk *w, Path at)
 {
     const Expr *map = walk_node(w, at);
     while (is_map(map) && map->dims > 1 && is_chain_body(map->fun->arg[0]) &&
@@ -100,7 +100,7 @@ bool is_costly(const Expr *expr)
 }
 
 // A map of turned arrays is a turned map of arrays: so that the chain below comes free.
-static bool turn_both(Walk *w, Path at)
+static bool turn_both(DeriveWalk *w, Path at)
 {
     if (!walk_apply_plain(w, RULE_TRANSPOSE_BOTH, at))
         return false;
@@ -114,7 +114,7 @@ static bool turn_both(Walk *w, Path at)
 }
 
 // One rewrite of a map that reads something costly as its operand, or as part i of it.
-static bool fuse_part(Walk *w, Path at, Path part, int64_t i)
+static bool fuse_part(DeriveWalk *w, Path at, Path part, int64_t i)
 {
     const Expr *map = walk_node(w, at), *from = walk_node(w, part);
     if (from->kind == E_LET)
@@ -132,7 +132,7 @@ static bool fuse_part(Walk *w, Path at, Path part, int64_t i)
 }
 
 // The name that fusion leaves for what the function reads once goes.
-static bool inline_once(Walk *w, Path at)
+static bool inline_once(DeriveWalk *w, Path at)
 {
     const Expr *let = walk_node(w, at);
     return let->kind == E_LET && expr_uses(let->arg[1], let->param) <= 1 &&
@@ -161,7 +161,7 @@ static bool is_moved(const Expr *expr, bool host)
            (!host && is_map(expr) && fold_is_long(expr->fun->arg[0], 0));
 }
 
-static bool fuse_once(Walk *w, Path at, bool host)
+static bool fuse_once(DeriveWalk *w, Path at, bool host)
 {
     const Expr *map = walk_node(w, at), *in = map->arg[0];
     Path below = walk_below(w, at, 0);
@@ -216,7 +216,7 @@ static bool is_map_by_index(const Expr *expr, bool host, int around)
 
 // From the outside in: a function is then given rows, whose elements its own maps are
 // given. around: dimensions of the maps whose element this is.
-static void maps_by_index(Walk *w, Path at, bool host, int around)
+static void maps_by_index(DeriveWalk *w, Path at, bool host, int around)
 {
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
     if (!expr)
@@ -248,7 +248,7 @@ enum { HOST_LEAST = 64 };
 
 // Folds move out of functions that call for the same one again and again, as far as to
 // where what they fold is bound; with a map that goes through what they fold, as an array.
-static void hoist_folds(Walk *w, Path at, bool host, bool bound)
+static void hoist_folds(DeriveWalk *w, Path at, bool host, bool bound)
 {
     int64_t least = host ? HOST_LEAST : 0;
     while (bound && !w->deep &&
@@ -268,7 +268,7 @@ static void hoist_folds(Walk *w, Path at, bool host, bool bound)
 // Products ------------------------------------------------------------------------------
 
 // Arrays of the outer element that the inner map reads beside the other operand: by index.
-static void index_rows(Walk *w, Path at)
+static void index_rows(DeriveWalk *w, Path at)
 {
     Path inner = walk_below(w, at, CHILD_FUN);
     const Expr *map = walk_node(w, at);
@@ -295,7 +295,7 @@ static bool is_apart(const Expr *map)
            !expr_mentions(rows->arg[0], map->fun->params[0]) && folds_pairs(map, rows);
 }
 
-static void find_product(Walk *w, Path at)
+static void find_product(DeriveWalk *w, Path at)
 {
     const Expr *map = walk_node(w, at);
     Rewriter before = w->r;
@@ -322,7 +322,7 @@ static bool costs_nothing(const Expr *value)
     return is_view(value) || value->kind == E_PARAM || value->kind == E_LITERAL;
 }
 
-Path join_outer(Walk *w, Path at)
+Path join_outer(DeriveWalk *w, Path at)
 {
     while (!w->deep && is_map(walk_node(w, at)) &&
            nest_depth(walk_node(w, at)) > DIMS_MAX) {
@@ -340,7 +340,7 @@ Path join_outer(Walk *w, Path at)
 
 // Rows in batches are rows of one list: a group has several where they are short, and parts
 // of one where they are few and long. Where the map comes to stand.
-static Path join_rows(Walk *w, Path at)
+static Path join_rows(DeriveWalk *w, Path at)
 {
     while (!w->deep && chain_depth(walk_node(w, at)) > 1 &&
            !has_product(walk_node(w, at))) {
@@ -356,7 +356,7 @@ static Path join_rows(Walk *w, Path at)
 }
 
 // From the inside out.
-static void flatten(Walk *w, Path at)
+static void flatten(DeriveWalk *w, Path at)
 {
     const Expr *map = walk_node(w, at);
     if (!w->deep && is_map(map) && is_map(map->fun->arg[0]) && !is_kept(map, &w->axes))
@@ -366,7 +366,7 @@ static void flatten(Walk *w, Path at)
         ;
 }
 
-static void normal_at(Walk *w, Path at, bool host);
+static void normal_at(DeriveWalk *w, Path at, bool host);
 
 // Chains around products ------------------------------------------------------------------
 
@@ -424,7 +424,7 @@ static bool ends_in_product(const Expr *map)
 }
 
 // A name of a map's function becomes an array of all elements' values; where the rest is.
-static Path part_let(Walk *w, Path at)
+static Path part_let(DeriveWalk *w, Path at)
 {
     if (!walk_apply_plain(w, RULE_MAP_FISSION_LET, at))
         w->deep = true;
@@ -432,7 +432,7 @@ static Path part_let(Walk *w, Path at)
 }
 
 // A scalar that only the next name needs is found with it.
-static void part_lets(Walk *w, Path at)
+static void part_lets(DeriveWalk *w, Path at)
 {
     while (!w->deep && walk_node(w, at)->fun->arg[0]->kind == E_LET) {
         Path let = walk_below(w, at, CHILD_FUN);
@@ -456,7 +456,7 @@ static bool reads_long_columns(const Expr *map)
 }
 
 // An array that each name of the chain would read is found where it is read.
-static void inline_arrays(Walk *w, Path at)
+static void inline_arrays(DeriveWalk *w, Path at)
 {
     while (!w->deep && walk_node(w, at)->kind == E_LET) {
         const Expr *value = walk_node(w, at)->arg[0];
@@ -466,7 +466,7 @@ static void inline_arrays(Walk *w, Path at)
 }
 
 // From the innermost map of a nest on outwards: all of it, or nothing.
-static bool part_nest(Walk *w, Path at)
+static bool part_nest(DeriveWalk *w, Path at)
 {
     const Expr *map = walk_node(w, at);
     if (w->deep || !is_map(map))
@@ -487,9 +487,9 @@ static bool part_nest(Walk *w, Path at)
     return begins || ends || columns;
 }
 
-static bool part_chain(Walk *w, Path at)
+static bool part_chain(DeriveWalk *w, Path at)
 {
-    Walk before = *w;
+    DeriveWalk before = *w;
     if (part_nest(w, at) && !w->deep)
         return true;
     *w = before;
@@ -497,14 +497,14 @@ static bool part_chain(Walk *w, Path at)
 }
 
 // Names within what a function computes become names of the function, one after the other.
-static void lets_out(Walk *w, Path at)
+static void lets_out(DeriveWalk *w, Path at)
 {
     while (!w->deep && has_fold(walk_node(w, at)) &&
            (walk_apply_plain(w, RULE_LET_OUT, at) || walk_node(w, at)->kind == E_LET))
         at = walk_below(w, at, 1);
 }
 
-static void normal_map(Walk *w, Path at, bool host)
+static void normal_map(DeriveWalk *w, Path at, bool host)
 {
     if (host && part_chain(w, at)) {
         hoist_folds(w, at, true, false);
@@ -535,7 +535,7 @@ static void normal_map(Walk *w, Path at, bool host)
 }
 
 // A fold of what folds give is one fold, so that items can share all of it.
-static void join_folds(Walk *w, Path at)
+static void join_folds(DeriveWalk *w, Path at)
 {
     for (;;) {
         Rewriter before = w->r;
@@ -552,7 +552,7 @@ static void join_folds(Walk *w, Path at)
 
 // What a fold folds is a stage of its own where each element is found by folds of its own,
 // which are not the same fold: items would find them one by one.
-static void name_folded(Walk *w, Path at)
+static void name_folded(DeriveWalk *w, Path at)
 {
     enum { ROW_LEAST = 32 };
     Rewriter before = w->r;
@@ -567,7 +567,7 @@ static void name_folded(Walk *w, Path at)
 }
 
 // The lets at a position, of which there may be a thousand: where what follows them is.
-static Path normal_lets(Walk *w, Path at, bool host)
+static Path normal_lets(DeriveWalk *w, Path at, bool host)
 {
     while (!w->deep && walk_node(w, at)->kind == E_LET) {
         if (costs_nothing(walk_node(w, at)->arg[0]) &&
@@ -579,7 +579,7 @@ static Path normal_lets(Walk *w, Path at, bool host)
     return at;
 }
 
-static void normal_at(Walk *w, Path at, bool host)
+static void normal_at(DeriveWalk *w, Path at, bool host)
 {
     at = normal_lets(w, at, host);
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
@@ -606,7 +606,7 @@ static void normal_at(Walk *w, Path at, bool host)
 }
 
 // Results beside a fold that may share the pass of a map get names, as that has one.
-static void name_results(Walk *w)
+static void name_results(DeriveWalk *w)
 {
     Path at = {0};
     const Expr *expr = w->r.expr;
@@ -621,7 +621,7 @@ static void name_results(Walk *w)
             path_push(&at, 1);
 }
 
-bool folds_again(Walk *w, bool windows)
+bool folds_again(DeriveWalk *w, bool windows)
 {
     bool changed = false;
     Path at = {0};
@@ -634,7 +634,7 @@ bool folds_again(Walk *w, bool windows)
     return changed;
 }
 
-void derive_normalise(Walk *w, Path at)
+void derive_normalise(DeriveWalk *w, Path at)
 {
     if (!at.n)
         name_results(w);

@@ -188,23 +188,23 @@ typedef struct {
     int64_t lx, ly, bx, by, cx, cy, stage, stages, resident, parts;
     MultiplyUnit unit;
     double cost;
-} Tiles;
+} ProductTiles;
 
 enum { FIRST_ITEMS = 6, FIRST_RINGS = 5, FIRST_AHEAD = 3, REGISTERS_MOST = 255 };
 enum { REGISTERS = 65536, ITEMS_AT_ONCE = 2048, USUAL_UNITS = 100 };
 
-static int64_t tile_rows(const Tiles *t)
+static int64_t tile_rows(const ProductTiles *t)
 {
     return t->ly * t->by * t->cy;
 }
 
-static int64_t tile_columns(const Tiles *t)
+static int64_t tile_columns(const ProductTiles *t)
 {
     return t->lx * t->bx * t->cx;
 }
 
 // About how many registers an item needs.
-static double registers_of(const Tiles *t, int bytes)
+static double registers_of(const ProductTiles *t, int bytes)
 {
     const double words = bytes == 8 ? 2 : 1, items = (double)(t->lx * t->ly);
     double held = words * (double)(t->bx * t->by * t->cx * t->cy);
@@ -219,7 +219,7 @@ static double registers_of(const Tiles *t, int bytes)
     return held + fragments + under_way + (t->unit == UNIT_ITEM ? 28 : 48);
 }
 
-static double groups_at_once(const Derivation *d, const Tiles *t, int bytes)
+static double groups_at_once(const Derivation *d, const ProductTiles *t, int bytes)
 {
     const double items = (double)(t->lx * t->ly);
     double registers = registers_of(t, bytes), most = REGISTERS_MOST;
@@ -242,7 +242,7 @@ typedef struct {
     double limit, alone, start; // start: of a group, whatever it folds
 } TileCost;
 
-static TileCost matrix_cost(const Tiles *t, int bytes)
+static TileCost matrix_cost(const ProductTiles *t, int bytes)
 {
     const double rows = (double)tile_rows(t), columns = (double)tile_columns(t);
     const bool group = t->unit == UNIT_GROUP;
@@ -268,7 +268,7 @@ static double reads_cost(double lanes, int64_t b, int64_t c, int bytes)
            fmax(lanes * at_once / 128 * conflicts, at_once / 8);
 }
 
-static TileCost items_cost(const Derivation *d, const Tiles *t, int bytes)
+static TileCost items_cost(const Derivation *d, const ProductTiles *t, int bytes)
 {
     const double both = (double)(tile_rows(t) + tile_columns(t));
     const double items = (double)(t->lx * t->ly), warps = ceil(items / 32);
@@ -293,7 +293,7 @@ static TileCost items_cost(const Derivation *d, const Tiles *t, int bytes)
 
 // Cycles of a multiprocessor for the kernel that joins parts, of a kernel more, and of what
 // both move through memory.
-static double join_cost(const Derivation *d, const Tiles *t, double units)
+static double join_cost(const Derivation *d, const ProductTiles *t, double units)
 {
     enum { LAUNCH = 4000, WAIT = 30, WORDS_A_CYCLE = 4 };
     const Shape *s = &d->shape;
@@ -305,7 +305,7 @@ static double join_cost(const Derivation *d, const Tiles *t, double units)
 }
 
 // Cycles of a multiprocessor.
-static double tiles_cost(const Derivation *d, const Tiles *t)
+static double tiles_cost(const Derivation *d, const ProductTiles *t)
 {
     const Shape *s = &d->shape;
     const double rows = (double)tile_rows(t), columns = (double)tile_columns(t);
@@ -327,7 +327,7 @@ static double tiles_cost(const Derivation *d, const Tiles *t)
 
 // As many parts of the fold as cost least; or so many as all points have where its order is
 // the program's.
-static void choose_tile_parts(const Derivation *d, Tiles *t)
+static void choose_tile_parts(const Derivation *d, ProductTiles *t)
 {
     const int at = space_find(d->space, "parts");
     double least = INFINITY;
@@ -344,7 +344,7 @@ static void choose_tile_parts(const Derivation *d, Tiles *t)
     t->parts = best;
 }
 
-static void set_tiles(const Derivation *d, const Tiles *t, Point *point)
+static void set_tiles(const Derivation *d, const ProductTiles *t, Point *point)
 {
     static const char *const product[] = {"blocks", "matrix", "matrix"};
     const bool item = t->unit == UNIT_ITEM;
@@ -373,7 +373,7 @@ static void set_tiles(const Derivation *d, const Tiles *t, Point *point)
 }
 
 // Keeps it among the best n, of which no two are of one shape.
-static int keep_tiles(Tiles *best, int n, int most, const Tiles *t)
+static int keep_tiles(ProductTiles *best, int n, int most, const ProductTiles *t)
 {
     int at = 0;
     while (at < n && (best[at].unit != t->unit || tile_rows(&best[at]) != tile_rows(t) ||
@@ -391,7 +391,8 @@ static int keep_tiles(Tiles *best, int n, int most, const Tiles *t)
     return n;
 }
 
-static int try_tiles(const Derivation *d, Tiles *best, int n, int most, Tiles *t)
+static int try_tiles(const Derivation *d, ProductTiles *best, int n, int most,
+                     ProductTiles *t)
 {
     Point point;
     choose_tile_parts(d, t);
@@ -403,13 +404,13 @@ static int try_tiles(const Derivation *d, Tiles *best, int n, int most, Tiles *t
 }
 
 // Those whose tiles are copied asynchronously, or, where they cannot be, loaded ahead.
-static int best_matrix(const Derivation *d, bool ring, Tiles *best, int most)
+static int best_matrix(const Derivation *d, bool ring, ProductTiles *best, int most)
 {
     static const int64_t stages[2][3] = {{1}, {4, 3, 2}}, depth[] = {64, 32, 16};
     int n = 0;
     for (int i = 0; i < 2 * 3 * 4 * 5 * 4 * 3 * 3; i++) {
         int at = i;
-        Tiles t = {.unit = at % 2 ? UNIT_GROUP : UNIT_WARP, .bx = 2, .by = 1};
+        ProductTiles t = {.unit = at % 2 ? UNIT_GROUP : UNIT_WARP, .bx = 2, .by = 1};
         t.lx = 4 << (at /= 2) % 3;
         t.ly = 8 << (at /= 3) % 4;
         t.cx = 2 << (at /= 4) % 5;
@@ -421,13 +422,14 @@ static int best_matrix(const Derivation *d, bool ring, Tiles *best, int most)
     return n;
 }
 
-static int best_items(const Derivation *d, Tiles *best, int most)
+static int best_items(const Derivation *d, ProductTiles *best, int most)
 {
     static const int64_t resident[] = {2, 4, 0};
     int n = 0;
     for (int i = 0; i < 4 * 4 * 3 * 4 * 2 * 3 * 3; i++) {
         int at = i;
-        Tiles t = {.unit = UNIT_ITEM, .bx = factor_bytes(d) == 8 ? 2 : 4, .stages = 1};
+        ProductTiles t = {
+            .unit = UNIT_ITEM, .bx = factor_bytes(d) == 8 ? 2 : 4, .stages = 1};
         t.lx = 4 << at % 4;
         t.ly = 4 << (at /= 4) % 4;
         t.cx = 1 << (at /= 4) % 3;
@@ -454,7 +456,7 @@ static void set_loops(const Derivation *d, Point *point, int64_t lx)
 
 int product_first(const Derivation *d, Point *point, int max)
 {
-    Tiles best[FIRST_ITEMS + FIRST_RINGS + FIRST_AHEAD];
+    ProductTiles best[FIRST_ITEMS + FIRST_RINGS + FIRST_AHEAD];
     _Static_assert(COUNTOF(best) == TILES_MOST, "a derivation keeps all of them");
     if (!d->shape.product || max < 1)
         return 0;

@@ -402,18 +402,18 @@ static double cover_time(const Pipeline *p)
 
 // Folds find again what other stages make too, where that takes clearly less than to store
 // it: a map of the whole, which waits for the fold, may then make it once more.
-static void settle_again(Derivation *d, Walk *w)
+static void settle_again(Derivation *d, DeriveWalk *w)
 {
     const double gain = 0.85;
     const Shape before = d->shape;
     double least = INFINITY;
-    Walk plain = *w;
+    DeriveWalk plain = *w;
     find_shape(&d->shape, w->r.expr, true);
     note_steps(d, w->r.expr);
     const bool streams = may_stream(d);
     d->shape = before;
     for (int again = AGAIN_NOT; again <= AGAIN_ALL; again++) {
-        Walk other = plain;
+        DeriveWalk other = plain;
         if (again && !folds_again(&other, again == AGAIN_ALL))
             continue;
         find_pipeline(d, other.r.expr, streams);
@@ -544,7 +544,7 @@ Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags 
     d->device = *device;
     d->shape.dims = lowered_dims(program->main->body);
     d->shape.lowered = d->shape.dims > 0;
-    Walk w = {0};
+    DeriveWalk w = {0};
     rewriter_init(&w.r, program->ir, program->ir->arena, program->main->body);
     if (!d->shape.lowered) {
         derive_normalise(&w, (Path){0});

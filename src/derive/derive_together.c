@@ -111,7 +111,7 @@ bool list_first(const Derivation *d, int i, Point *point)
 }
 
 // An array by all items, neighbours each in turn, all written out; or by the one item.
-static void derive_own(Walk *w, Path at)
+static void derive_own(DeriveWalk *w, Path at)
 {
     int64_t x = 0, one = 1, row = w->local[0] * w->lanes;
     if (!is_map(walk_node(w, at)))
@@ -133,7 +133,7 @@ static void derive_own(Walk *w, Path at)
 }
 
 // On the host items are loops, so that what each of them has is in memory of the group.
-static void hold_own(Walk *w, Path at)
+static void hold_own(DeriveWalk *w, Path at)
 {
     derive_own(w, at);
     if (w->rows)
@@ -147,20 +147,20 @@ static bool is_row(const Expr *value)
     return value->kind == E_PARAM;
 }
 
-static void hold_row(Walk *w, Path value)
+static void hold_row(DeriveWalk *w, Path value)
 {
     const Expr *expr = walk_node(w, value);
     if (w->rows && expr->type->kind == T_ARRAY && is_row(expr))
         hold_own(w, value);
 }
 
-static void hold_nothing(Walk *w, Path value)
+static void hold_nothing(DeriveWalk *w, Path value)
 {
     (void)w;
     (void)value;
 }
 
-static void derive_given(Walk *w, Path at)
+static void derive_given(DeriveWalk *w, Path at)
 {
     if (walk_node(w, at)->type->kind == T_ARRAY)
         derive_own(w, at);
@@ -168,14 +168,14 @@ static void derive_given(Walk *w, Path at)
         walk_apply_plain(w, RULE_ONLY_ITEM, at);
 }
 
-static Path item_of(Walk *w, Path at, int i)
+static Path item_of(DeriveWalk *w, Path at, int i)
 {
     return walk_node(w, at)->kind == E_TUPLE ? walk_below(w, at, i) : at;
 }
 
 // What an element comes to: folds of it and rows that are read again have names; what is
 // stored is, what is folded stays where the fold computes it.
-static void derive_element(Walk *w, Path loop, const bool *folded, int n)
+static void derive_element(DeriveWalk *w, Path loop, const bool *folded, int n)
 {
     Path at = walk_below(w, loop, CHILD_FUN);
     derive_lets(w, &at, walk_node(w, loop)->fun->params[0], hold_row);
@@ -189,7 +189,7 @@ static bool is_fold(const Expr *expr)
     return expr->kind == E_PATTERN && expr->pattern == P_REDUCE;
 }
 
-static void derive_accumulator(Walk *w, Path fold)
+static void derive_accumulator(DeriveWalk *w, Path fold)
 {
     bool arrays = walk_node(w, fold)->type->kind == T_ARRAY;
     if (!walk_apply_plain(w, RULE_REDUCE_SEQ, fold) || !arrays)
@@ -200,7 +200,7 @@ static void derive_accumulator(Walk *w, Path fold)
 }
 
 // The fold of a part; one that leaves a row goes on with a fold of that.
-static void derive_part(Walk *w, Path at)
+static void derive_part(DeriveWalk *w, Path at)
 {
     if (is_fold(walk_node(w, at))) {
         derive_accumulator(w, at);
@@ -218,7 +218,7 @@ static void derive_part(Walk *w, Path at)
     derive_given(w, at);
 }
 
-void derive_together(Walk *w, Path at, const Together *parts)
+void derive_together(DeriveWalk *w, Path at, const Together *parts)
 {
     bool folded[PARTS_OF_TOGETHER] = {false}, rows = w->rows;
     int64_t x = 0;

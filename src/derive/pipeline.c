@@ -114,13 +114,13 @@ typedef struct {
     } source[ELEMS_MAX]; // of an element that is an input
     VEC(Held) held;
     bool full;
-} Finder;
+} StageFinder;
 
-static int add_stage(Finder *f, const Expr *expr, const char *name, int let,
+static int add_stage(StageFinder *f, const Expr *expr, const char *name, int let,
                      const Path *path);
-static void collect(Finder *f, const Expr *expr, How how, Reads *reads);
+static void collect(StageFinder *f, const Expr *expr, How how, Reads *reads);
 
-static int new_elem(Finder *f, const char *name, int producer, const Type *type)
+static int new_elem(StageFinder *f, const char *name, int producer, const Type *type)
 {
     Script *s = &f->p->script;
     if (s->nelem == ELEMS_MAX) {
@@ -132,7 +132,7 @@ static int new_elem(Finder *f, const char *name, int producer, const Type *type)
     return s->nelem++;
 }
 
-static int input_elem(Finder *f, const Param *param, int field)
+static int input_elem(StageFinder *f, const Param *param, int field)
 {
     Script *s = &f->p->script;
     for (int e = 0; e < s->nelem; e++)
@@ -176,7 +176,7 @@ static How deeper(How how, int child)
     return how;
 }
 
-static void collect_all(Finder *f, const Expr *expr, How how, Reads *reads)
+static void collect_all(StageFinder *f, const Expr *expr, How how, Reads *reads)
 {
     if (expr->fun) {
         How whole = how;
@@ -187,7 +187,7 @@ static void collect_all(Finder *f, const Expr *expr, How how, Reads *reads)
         collect(f, expr->arg[i], deeper(how, i), reads);
 }
 
-static void collect_param(Finder *f, const Expr *expr, int field, const How *how,
+static void collect_param(StageFinder *f, const Expr *expr, int field, const How *how,
                           Reads *reads)
 {
     for (int i = f->held.len - 1; i >= 0; i--) {
@@ -237,7 +237,7 @@ static How through_slide(const Expr *slide, How how)
     return how;
 }
 
-static void collect_map(Finder *f, const Expr *map, How how, Reads *reads)
+static void collect_map(StageFinder *f, const Expr *map, How how, Reads *reads)
 {
     if (how.window && how.kind != READ_WHOLE) {
         int stage = add_stage(f, map, NULL, -1, &how.path);
@@ -249,7 +249,7 @@ static void collect_map(Finder *f, const Expr *map, How how, Reads *reads)
     collect_all(f, map, how, reads);
 }
 
-static void collect_pattern(Finder *f, const Expr *expr, How how, Reads *reads)
+static void collect_pattern(StageFinder *f, const Expr *expr, How how, Reads *reads)
 {
     int data = expr->narg - 1;
     switch (expr->pattern) {
@@ -275,7 +275,7 @@ static void collect_pattern(Finder *f, const Expr *expr, How how, Reads *reads)
     }
 }
 
-static void collect(Finder *f, const Expr *expr, How how, Reads *reads)
+static void collect(StageFinder *f, const Expr *expr, How how, Reads *reads)
 {
     if (expr->kind == E_AT || expr->kind == E_OP || expr->kind == E_CALL)
         how.kind = READ_WHOLE;
@@ -290,7 +290,7 @@ static void collect(Finder *f, const Expr *expr, How how, Reads *reads)
 }
 
 // The reads of a pattern that computes at host level.
-static void collect_stage(Finder *f, const Expr *expr, const Path *path, Reads *reads)
+static void collect_stage(StageFinder *f, const Expr *expr, const Path *path, Reads *reads)
 {
     How how = {.size = {1, 1, 1}, .path = *path};
     bool elements = is_map(expr) || expr->pattern == P_REDUCE;
@@ -307,7 +307,7 @@ static void collect_stage(Finder *f, const Expr *expr, const Path *path, Reads *
     }
 }
 
-static const Elementary *kind_of(Finder *f, const Expr *expr, bool many)
+static const Elementary *kind_of(StageFinder *f, const Expr *expr, bool many)
 {
     Elementary *e = NEW(f->p->arena, Elementary);
     bool alone = many || !(is_map(expr) || expr->pattern == P_REDUCE);
@@ -317,7 +317,7 @@ static const Elementary *kind_of(Finder *f, const Expr *expr, bool many)
     return e;
 }
 
-static int add_stage(Finder *f, const Expr *expr, const char *name, int let,
+static int add_stage(StageFinder *f, const Expr *expr, const char *name, int let,
                      const Path *path)
 {
     Pipeline *p = f->p;
@@ -362,7 +362,7 @@ static bool is_stage(const Expr *expr)
            expr->pattern != P_ARRAY;
 }
 
-static void take_result(Finder *f, const Expr *expr, const Path *path)
+static void take_result(StageFinder *f, const Expr *expr, const Path *path)
 {
     Path below = *path;
     if (is_stage(expr)) {
@@ -385,7 +385,7 @@ static void take_result(Finder *f, const Expr *expr, const Path *path)
     }
 }
 
-static void take_chain(Finder *f, const Expr *expr)
+static void take_chain(StageFinder *f, const Expr *expr)
 {
     Pipeline *p = f->p;
     Path path = {0}, below;
@@ -462,7 +462,7 @@ static bool same_shape(ArithCtx *ctx, const Stage *a, const Stage *b)
     return true;
 }
 
-static void finish_stages(Finder *f)
+static void finish_stages(StageFinder *f)
 {
     Pipeline *p = f->p;
     Script *s = &p->script;
@@ -845,7 +845,7 @@ static Pipeline *region_stages(Rewriter *r, const Path *region, const Param *con
     p->region = *region;
     p->script.ir = r->ir;
     p->script.impls = placements;
-    Finder f = {.p = p, .ir = r->ir, .input = input, .ninput = ninput};
+    StageFinder f = {.p = p, .ir = r->ir, .input = input, .ninput = ninput};
     pipeline_normalise(r, region);
     take_chain(&f, path_find(r->expr, region));
     if (f.full || p->script.ncall < 2) {

@@ -27,15 +27,15 @@ static const char *const number_name[NUMBERS] = {"fuse", "cols", "relay", "warps
 typedef struct {
     int64_t n[NUMBERS];
     double cost;
-} Stream;
+} FirstStream;
 
 typedef struct {
     const Derivation *d;
     const TimeLoop *loop;
     bool deep;
-    VEC(Stream) found;
+    VEC(FirstStream) found;
     Arena *arena;
-} Search;
+} StreamSearch;
 
 // How a launch covers the grid.
 typedef struct {
@@ -49,7 +49,7 @@ static int64_t ceil_div(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-static bool cover(const Search *s, const Stream *p, Covering *c)
+static bool cover(const StreamSearch *s, const FirstStream *p, Covering *c)
 {
     const TimeLoop *loop = s->loop;
     int64_t fuse = p->n[FUSE], cols = p->n[COLS], relay = p->n[RELAY];
@@ -73,7 +73,7 @@ static bool cover(const Search *s, const Stream *p, Covering *c)
 
 // Registers of a lane: what steps keep from row to row, also of other lanes' cells where
 // these are read again, and what one row needs for a moment.
-static double registers(const Search *s, const Stream *p)
+static double registers(const StreamSearch *s, const FirstStream *p)
 {
     const TimeLoop *loop = s->loop;
     double steps = (double)(p->n[FUSE] / p->n[RELAY]), words = (double)loop->bytes / 4;
@@ -88,7 +88,8 @@ static double registers(const Search *s, const Stream *p)
 
 // Cycles of an iteration on a multiprocessor that has so many groups: what arithmetic and
 // what local memory and shuffles need is not done at once by so few warps.
-static double iteration(const Search *s, const Stream *p, const Covering *c, int64_t groups)
+static double iteration(const StreamSearch *s, const FirstStream *p, const Covering *c,
+                        int64_t groups)
 {
     const TimeLoop *loop = s->loop;
     double steps = (double)(p->n[FUSE] / p->n[RELAY]), words = (double)loop->bytes / 4;
@@ -118,7 +119,7 @@ static double iteration(const Search *s, const Stream *p, const Covering *c, int
     return time + (c->team > 1 ? 90 : 20);
 }
 
-static double estimate(const Search *s, const Stream *p)
+static double estimate(const StreamSearch *s, const FirstStream *p)
 {
     Covering c;
     if (!cover(s, p, &c))
@@ -135,10 +136,10 @@ static double estimate(const Search *s, const Stream *p)
 }
 
 // The rows of a strip with which one turn, or several, fill the card best.
-static void choose_rows(Search *s, Stream *p)
+static void choose_rows(StreamSearch *s, FirstStream *p)
 {
     const SpaceParam *rows = space_param(s->d->space, space_find(s->d->space, "rows"));
-    Stream best = {.cost = INFINITY};
+    FirstStream best = {.cost = INFINITY};
     for (int i = 0; i < rows->n; i++) {
         p->n[ROWS] = (int64_t)rows->value[i];
         p->cost = estimate(s, p);
@@ -149,7 +150,7 @@ static void choose_rows(Search *s, Stream *p)
         VEC_PUSH(s->arena, &s->found, best);
 }
 
-static void choose(Search *s, Stream *p, int number)
+static void choose(StreamSearch *s, FirstStream *p, int number)
 {
     if (number == ROWS) {
         bool teams = p->n[WARPS] % (s->deep ? p->n[LY] : p->n[RELAY]) == 0;
@@ -169,13 +170,13 @@ static void choose(Search *s, Stream *p, int number)
 
 static int compare(const void *a, const void *b)
 {
-    const Stream *p = a, *q = b;
+    const FirstStream *p = a, *q = b;
     if (p->cost != q->cost)
         return p->cost < q->cost ? -1 : 1;
     return memcmp(p->n, q->n, sizeof p->n);
 }
 
-static void set_stream(const Derivation *d, const Stream *stream, Point *point)
+static void set_stream(const Derivation *d, const FirstStream *stream, Point *point)
 {
     derive_single(d, point);
     set_number(d, point, "lx", d->device.lanes);
@@ -185,7 +186,7 @@ static void set_stream(const Derivation *d, const Stream *stream, Point *point)
 }
 
 // All steps as sweeps: what memory takes for them, which they reach two thirds of.
-static double sweeps(const Search *s)
+static double sweeps(const StreamSearch *s)
 {
     const TimeLoop *loop = s->loop;
     double bytes = 2 * (double)(loop->count * loop->bytes);
@@ -195,7 +196,7 @@ static double sweeps(const Search *s)
 }
 
 // Shapes that differ in little are about as good: few of each kind are tried.
-static bool is_like(const Stream *a, const Stream *b)
+static bool is_like(const FirstStream *a, const FirstStream *b)
 {
     int differ = 0;
     for (int i = 0; i < NUMBERS; i++)
@@ -209,8 +210,8 @@ static int rows_first(const Derivation *d, Point *point, int max)
     static const int64_t cols[] = {1024, 512, 2048, 256, 128}, fuse[] = {8, 4, 16, 2};
     int n = 0;
     for (int i = 0; i < COUNTOF(cols) * COUNTOF(fuse) && n < max; i++) {
-        Stream stream = {.n = {fuse[i / COUNTOF(cols)], cols[i % COUNTOF(cols)], 1, 1, 32,
-                               1, i % 2 ? 256 : 1024}};
+        FirstStream stream = {.n = {fuse[i / COUNTOF(cols)], cols[i % COUNTOF(cols)], 1, 1,
+                                    32, 1, i % 2 ? 256 : 1024}};
         memset(&point[n], 0, sizeof *point);
         set_stream(d, &stream, &point[n]);
         set_number(d, &point[n], "lx", 1);
@@ -226,9 +227,9 @@ int stream_first(const Derivation *d, Point *point, int max)
     enum { FIRST = 16, FEW = 2 }; // FEW: where sweeps are faster
     if (!has_stream(d) || streams_rows(d))
         return has_stream(d) ? rows_first(d, point, max) : 0;
-    Search s = {.d = d, .loop = &d->shape.steps, .arena = arena_new()};
+    StreamSearch s = {.d = d, .loop = &d->shape.steps, .arena = arena_new()};
     s.deep = s.loop->dims == 3;
-    choose(&s, &(Stream){.cost = 0}, 0);
+    choose(&s, &(FirstStream){.cost = 0}, 0);
     if (s.found.len)
         qsort(s.found.at, (size_t)s.found.len, sizeof *s.found.at, compare);
     int n = 0, taken[FIRST];

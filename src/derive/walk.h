@@ -58,52 +58,54 @@ typedef struct {
     int nstored, outside; // outside: those that are out of reach here
     const Param *state;   // of the loop whose step this is
     bool deep;            // a position is too deep to be written
-} Walk;
+} DeriveWalk;
 
 // derive.c: what is at a position, a position below, and one rule there; false, and nothing
 // changed, where it does not match.
-const Expr *walk_node(const Walk *w, Path at);
-Path walk_below(Walk *w, Path at, int child);
-bool walk_apply(Walk *w, RuleId rule, Path at, const int64_t *args, int n);
-bool walk_apply_plain(Walk *w, RuleId rule, Path at);
+const Expr *walk_node(const DeriveWalk *w, Path at);
+Path walk_below(DeriveWalk *w, Path at, int child);
+bool walk_apply(DeriveWalk *w, RuleId rule, Path at, const int64_t *args, int n);
+bool walk_apply_plain(DeriveWalk *w, RuleId rule, Path at);
 
-Path walk_under_layout(Walk *w, Path at); // as under_layout
-Path walk_map_below(Walk *w, Path at); // under the take, if parts stick out, and the join
+Path walk_under_layout(DeriveWalk *w, Path at); // as under_layout
+Path walk_map_below(DeriveWalk *w,
+                    Path at); // under the take, if parts stick out, and the join
 
 // derive_normal.c: the form that the shape of a program is found in, and its points begin
 // with, from a position of the host level on.
-void derive_normalise(Walk *w, Path at);
+void derive_normalise(DeriveWalk *w, Path at);
 // Folds of the whole find again what maps make that names of the program hold; windows:
 // also what they look at in windows. False: no fold reads such a map.
-bool folds_again(Walk *w, bool windows);
+bool folds_again(DeriveWalk *w, bool windows);
 // Nests of more maps than work-items have dimensions: the outermost two become one, again
 // and again. Where the map then is.
-Path join_outer(Walk *w, Path at);
+Path join_outer(DeriveWalk *w, Path at);
 // Is it a map that must not be computed again for each element that reads it, or another
 // layout of one?
 bool is_costly(const Expr *expr);
 
 // derive_chain.c: a map of a chain of nests; false, and nothing changed, if it is none.
-bool derive_chain(Walk *w, Path at);
+bool derive_chain(DeriveWalk *w, Path at);
 // The folds of parts, by groups whatever the point says.
-bool derive_folds(Walk *w, Path at, int64_t lanes);
+bool derive_folds(DeriveWalk *w, Path at, int64_t lanes);
 // A map over parts of rows, of a map of what each folds: a group a part and row.
-bool derive_parts_by_groups(Walk *w, Path at);
+bool derive_parts_by_groups(DeriveWalk *w, Path at);
 // A prefix of a whole array, or a map that reads it; likewise.
-bool derive_scan(Walk *w, Path at);
-bool scan_splits(const Walk *w, const Expr *expr); // would that be in parts?
-bool derive_scan_rows(Walk *w, Path at);           // of long rows; likewise
+bool derive_scan(DeriveWalk *w, Path at);
+bool scan_splits(const DeriveWalk *w, const Expr *expr); // would that be in parts?
+bool derive_scan_rows(DeriveWalk *w, Path at);           // of long rows; likewise
 
 // The lets of a chain's function: folds get names and are shared by the items; hold is told
 // of every other value. *at is then what follows them.
-void derive_lets(Walk *w, Path *at, const Param *row, void (*hold)(Walk *w, Path value));
+void derive_lets(DeriveWalk *w, Path *at, const Param *row,
+                 void (*hold)(DeriveWalk *w, Path value));
 
 // derive_by_key.c: a map of keyed folds, or one; true: what is to be folded for each key
 // is a map that follows the let.
-bool derive_keyed_map(Walk *w, Path at);
-bool derive_keyed(Walk *w, Path at);
+bool derive_keyed_map(DeriveWalk *w, Path at);
+bool derive_keyed(DeriveWalk *w, Path at);
 
 // derive_together.c: the map of parts that foldTogether made.
-void derive_together(Walk *w, Path at, const Together *parts);
+void derive_together(DeriveWalk *w, Path at, const Together *parts);
 
 #endif

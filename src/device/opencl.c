@@ -45,17 +45,17 @@ struct Mem {
     cl_mem copy;      // what the image is made of; else both NULL
 };
 
-typedef struct Kernel {
-    struct Kernel *next;
+typedef struct ClKernel {
+    struct ClKernel *next;
     cl_kernel kernel;
     size_t max_group;
     cl_ulong local_bytes;
     char name[];
-} Kernel;
+} ClKernel;
 
 struct Module {
     cl_program program;
-    Kernel *kernels; // those launched so far
+    ClKernel *kernels; // those launched so far
 };
 
 // Errors ------------------------------------------------------------------------------
@@ -566,7 +566,7 @@ static DeviceStatus opencl_build(Device *device, const DeviceText *text, Module 
 static void opencl_module_free(Device *device, Module *module)
 {
     (void)device;
-    for (Kernel *k = module->kernels, *next; k; k = next) {
+    for (ClKernel *k = module->kernels, *next; k; k = next) {
         next = k->next;
         clReleaseKernel(k->kernel);
         free(k);
@@ -599,9 +599,9 @@ static DeviceStatus opencl_image(Device *device, const DeviceText *text, Buf *im
 
 // Launches ----------------------------------------------------------------------------
 
-static Kernel *find_kernel(Device *device, Module *module, const char *name, Buf *log)
+static ClKernel *find_kernel(Device *device, Module *module, const char *name, Buf *log)
 {
-    for (Kernel *k = module->kernels; k; k = k->next)
+    for (ClKernel *k = module->kernels; k; k = k->next)
         if (strcmp(k->name, name) == 0)
             return k;
     cl_int code;
@@ -610,8 +610,8 @@ static Kernel *find_kernel(Device *device, Module *module, const char *name, Buf
         buf_printf(log, "the kernel asked for is '%s'\n", name);
         return NULL;
     }
-    Kernel *made = xcalloc(1, sizeof *made + strlen(name) + 1);
-    *made = (Kernel){.next = module->kernels, .kernel = kernel};
+    ClKernel *made = xcalloc(1, sizeof *made + strlen(name) + 1);
+    *made = (ClKernel){.next = module->kernels, .kernel = kernel};
     strcpy(made->name, name);
     clGetKernelWorkGroupInfo(kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE,
                              sizeof made->max_group, &made->max_group, NULL);
@@ -620,7 +620,7 @@ static Kernel *find_kernel(Device *device, Module *module, const char *name, Buf
     return module->kernels = made;
 }
 
-static bool shape_fits(const Device *device, const Kernel *kernel, const DeviceLaunch *l,
+static bool shape_fits(const Device *device, const ClKernel *kernel, const DeviceLaunch *l,
                        Buf *log)
 {
     size_t group = 1, most = (size_t)device->info.max_group;
@@ -645,7 +645,7 @@ static bool shape_fits(const Device *device, const Kernel *kernel, const DeviceL
     return group <= most;
 }
 
-static bool launch_fits(const Device *device, const Kernel *kernel, const DeviceLaunch *l,
+static bool launch_fits(const Device *device, const ClKernel *kernel, const DeviceLaunch *l,
                         Buf *log)
 {
     cl_ulong bytes = kernel->local_bytes;
@@ -697,7 +697,7 @@ static cl_int refresh_views(cl_command_queue queue, const DeviceLaunch *launch)
 static DeviceStatus enqueue(Device *device, Module *module, cl_command_queue queue,
                             const DeviceLaunch *launch, cl_event *event, Buf *log)
 {
-    Kernel *kernel = find_kernel(device, module, launch->kernel, log);
+    ClKernel *kernel = find_kernel(device, module, launch->kernel, log);
     if (!kernel)
         return DEV_FAILED;
     if (!launch_fits(device, kernel, launch, log))
@@ -839,7 +839,7 @@ static void opencl_usage(Device *device, Module *module, const char *name,
     cl_ulong bytes = 0;
     *usage = (KernelUsage){-1, -1, -1};
     buf_init(&unsaid);
-    const Kernel *kernel = find_kernel(device, module, name, &unsaid);
+    const ClKernel *kernel = find_kernel(device, module, name, &unsaid);
     if (kernel &&
         clGetKernelWorkGroupInfo(kernel->kernel, device->id, CL_KERNEL_LOCAL_MEM_SIZE,
                                  sizeof bytes, &bytes, NULL) == CL_SUCCESS)

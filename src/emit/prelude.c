@@ -13,11 +13,11 @@
 typedef struct {
     const Param *param;
     const KExpr *value;
-} Bound;
+} BoundParam;
 
 typedef struct {
     Printer *p;
-    VEC(Bound) bound;
+    VEC(BoundParam) bound;
     VEC(const char *) names; // of params and constants so far
     bool maybe;              // in code that is reached only under a condition
 } Body;
@@ -37,7 +37,7 @@ static const KExpr *new_variable(Body *b, const Param *param, const char *name)
     *var = (Var){name, param->type, true};
     *use = (KExpr){.kind = K_VAR, .type = param->type, .var = var};
     VEC_PUSH(b->p->arena, &b->names, name);
-    VEC_PUSH(b->p->arena, &b->bound, ((Bound){param, use}));
+    VEC_PUSH(b->p->arena, &b->bound, ((BoundParam){param, use}));
     return use;
 }
 
@@ -55,7 +55,7 @@ static const KExpr *body_let(Body *b, const Expr *expr)
 {
     const KExpr *value = body_value(b, expr->arg[0]);
     if (b->maybe) {
-        VEC_PUSH(b->p->arena, &b->bound, ((Bound){expr->param, value}));
+        VEC_PUSH(b->p->arena, &b->bound, ((BoundParam){expr->param, value}));
         return body_value(b, expr->arg[1]);
     }
     const char *name = expr->param->name;

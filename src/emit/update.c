@@ -71,18 +71,18 @@ typedef struct {
     const char *word;      // of as many bytes
     const char *exchange;  // if the element is still what it was
     const char *from, *to; // the word's bits as a number, and back
-} Exchange;
+} CompareAndSwap;
 
-static Exchange exchange_of(const Target *target, Scalar scalar)
+static CompareAndSwap exchange_of(const Target *target, Scalar scalar)
 {
     bool real = scalar_info[scalar].kind == SCALAR_FLOAT;
     if (!target->c_scalars)
-        return (Exchange){"int", "atomic_cmpxchg", real ? "as_float" : "", "as_int"};
+        return (CompareAndSwap){"int", "atomic_cmpxchg", real ? "as_float" : "", "as_int"};
     if (scalar == S_DOUBLE)
-        return (Exchange){"unsigned long long", "atomicCAS", "__longlong_as_double",
-                          "__double_as_longlong"};
-    return (Exchange){"int", "atomicCAS", real ? "__int_as_float" : "",
-                      real ? "__float_as_int" : ""};
+        return (CompareAndSwap){"unsigned long long", "atomicCAS", "__longlong_as_double",
+                                "__double_as_longlong"};
+    return (CompareAndSwap){"int", "atomicCAS", real ? "__int_as_float" : "",
+                            real ? "__float_as_int" : ""};
 }
 
 static void put_function(Buf *out, const Target *target, const Update *update,
@@ -93,7 +93,7 @@ static void put_function(Buf *out, const Target *target, const Update *update,
                                              : "volatile global ";
     const char *type = target->c_scalars ? scalar_info[scalar].c : scalar_info[scalar].name;
     bool real = scalar_info[scalar].kind == SCALAR_FLOAT;
-    Exchange x = exchange_of(target, scalar);
+    CompareAndSwap x = exchange_of(target, scalar);
     buf_printf(out,
                "%svoid fw_%s_%s%s(%s%s *place, %s v)\n"
                "{\n"

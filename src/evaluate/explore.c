@@ -532,11 +532,11 @@ typedef struct {
     Lowered *row;
     Arena *arena;
     Candidate candidate;
-} Pending;
+} PendingRow;
 
 typedef struct {
     Explorer *x;
-    Pending *pending; // one a row to measure
+    PendingRow *pending; // one a row to measure
     const Target *target;
     const char *prelude;
     double best_ns;
@@ -548,7 +548,7 @@ static double on_trial(void *user, int job, Trial *trial)
     Measuring *m = user;
     const ExploreRequest *request = m->x->request;
     ExploreResult *result = m->x->result;
-    Pending *pending = &m->pending[job];
+    PendingRow *pending = &m->pending[job];
     pending->row->status = trial_status_name[trial->status];
     pending->row->time_ns = trial->time_ns;
     result->count[trial->status]++;
@@ -575,7 +575,7 @@ static const Job *next_job(void *user, int number)
     Explorer *x = m->x;
     if (number >= m->of)
         return NULL;
-    Pending *pending = &m->pending[number];
+    PendingRow *pending = &m->pending[number];
     Mark before = mark(x);
     Diags quiet;
     pending->arena = arena_new();
@@ -591,10 +591,10 @@ static const Job *next_job(void *user, int number)
 }
 
 // The rows to measure, in the order to do so: shuffled, so that the cut-off is soon good.
-static Pending *chosen_rows(Explorer *x, int64_t *n)
+static PendingRow *chosen_rows(Explorer *x, int64_t *n)
 {
     int64_t all = x->rows.len, want = x->request->sample;
-    Pending *pending = NEW_ARRAY(x->arena, Pending, MAX(all, 1));
+    PendingRow *pending = NEW_ARRAY(x->arena, PendingRow, MAX(all, 1));
     for (int64_t i = 0; i < all; i++)
         pending[i].row = &x->rows.at[i];
     for (int64_t i = all - 1; i > 0; i--) {

@@ -172,7 +172,7 @@ typedef struct {
 typedef struct {
     double x, y, weight; // x: the first and the last of what is pooled
     double last;
-} Block;
+} PooledBlock;
 
 static int compare_samples(const void *p, const void *q)
 {
@@ -216,13 +216,13 @@ static Sample *collect(const ScoreSpace *s, const ScoreRun *run, int nrun, int *
 }
 
 // Pools neighbours until their means fall; samples of weight 0 are absent.
-static int pool(const Sample *sample, const int *weight, int n, Block *block)
+static int pool(const Sample *sample, const int *weight, int n, PooledBlock *block)
 {
     int blocks = 0;
     for (int i = 0; i < n; i++) {
         if (!weight[i])
             continue;
-        Block own = {sample[i].at_s, sample[i].rank, weight[i], sample[i].at_s};
+        PooledBlock own = {sample[i].at_s, sample[i].rank, weight[i], sample[i].at_s};
         if (blocks > 0 && block[blocks - 1].last == own.x) { // same time: one sample
             blocks--;
             own.x = block[blocks].x;
@@ -231,7 +231,7 @@ static int pool(const Sample *sample, const int *weight, int n, Block *block)
             own.weight += block[blocks].weight;
         }
         for (; blocks > 0 && block[blocks - 1].y <= own.y; blocks--) {
-            const Block *b = &block[blocks - 1];
+            const PooledBlock *b = &block[blocks - 1];
             own.x = b->x;
             own.y = (own.y * own.weight + b->y * b->weight) / (own.weight + b->weight);
             own.weight += b->weight;
@@ -242,13 +242,13 @@ static int pool(const Sample *sample, const int *weight, int n, Block *block)
 }
 
 // Adds the regression at each moment: level in a block, straight lines between blocks.
-static void add_curve(const ScoreSpace *s, const Block *block, int n, double *sum)
+static void add_curve(const ScoreSpace *s, const PooledBlock *block, int n, double *sum)
 {
     for (int i = 0, k = 0; i < SCORE_POINTS; i++) {
         double at = moment(s, i);
         while (k < n - 1 && at >= block[k + 1].x)
             k++;
-        const Block *b = &block[k];
+        const PooledBlock *b = &block[k];
         double share = 0;
         if (k < n - 1 && at > b->last)
             share = (at - b->last) / (b[1].x - b->last);
@@ -261,7 +261,7 @@ static void bootstrap(const ScoreSpace *s, const Sample *sample, int n, int nrun
 {
     int times = MAX(nrun, 3), drawn = MAX((int)(n / sqrt(times)), 1);
     int *weight = xcalloc((size_t)n, sizeof *weight);
-    Block *block = xcalloc((size_t)n + 1, sizeof *block);
+    PooledBlock *block = xcalloc((size_t)n + 1, sizeof *block);
     for (int i = 0; i < SCORE_POINTS; i++)
         rank[i] = 0;
     for (int t = 0; t < times; t++) {

@@ -28,11 +28,11 @@ typedef struct {
     double *cost; // INFINITY: failed
     int n;
     uint64_t seed;
-} View;
+} RecordView;
 
 // What one repetition says of one first stage.
 typedef struct {
-    const View *view;
+    const RecordView *view;
     int first, repeat;
     StageFirst result;
     bool scatters;
@@ -43,15 +43,15 @@ typedef struct {
 typedef struct {
     int *order, n, tried; // of points; the first `tried` are the first stage
     double *time, *doubt; // predicted, of the others
-} Trial;
+} StageTrial;
 
-static void open_trial(const View *view, int first, Rng *rng, Trial *trial)
+static void open_trial(const RecordView *view, int first, Rng *rng, StageTrial *trial)
 {
     size_t n = (size_t)view->n;
-    *trial = (Trial){.n = view->n,
-                     .order = xcalloc(n, sizeof(int)),
-                     .time = xcalloc(n, sizeof(double)),
-                     .doubt = xcalloc(n, sizeof(double))};
+    *trial = (StageTrial){.n = view->n,
+                          .order = xcalloc(n, sizeof(int)),
+                          .time = xcalloc(n, sizeof(double)),
+                          .doubt = xcalloc(n, sizeof(double))};
     for (int i = 0; i < view->n; i++)
         trial->order[i] = i;
     rng_shuffle(rng, trial->order, view->n);
@@ -59,7 +59,7 @@ static void open_trial(const View *view, int first, Rng *rng, Trial *trial)
         valid += attempt_ran(view->cost[trial->order[trial->tried]]);
 }
 
-static void close_trial(Trial *trial)
+static void close_trial(StageTrial *trial)
 {
     free(trial->order);
     free(trial->time);
@@ -74,7 +74,7 @@ static double thread_s(void)
 }
 
 // Trains on the first stage and predicts the rest; seconds of training.
-static double predict_rest(const View *view, Trial *trial, uint64_t seed)
+static double predict_rest(const RecordView *view, StageTrial *trial, uint64_t seed)
 {
     Matrix seen = matrix_select(&view->x, trial->order, trial->tried);
     Matrix rest =
@@ -94,13 +94,13 @@ static double predict_rest(const View *view, Trial *trial, uint64_t seed)
 }
 
 // The cost of the i-th of the rest.
-static double rest_cost(const View *view, const Trial *trial, int i)
+static double rest_cost(const RecordView *view, const StageTrial *trial, int i)
 {
     return view->cost[trial->order[trial->tried + i]];
 }
 
 // How far predictions are off, on the points that ran.
-static void judge_times(const View *view, const Trial *trial, StageFirst *result)
+static void judge_times(const RecordView *view, const StageTrial *trial, StageFirst *result)
 {
     int rest = trial->n - trial->tried, n = 0;
     double *error = xcalloc(3 * (size_t)rest, sizeof *error);
@@ -124,7 +124,8 @@ static double share(int part, int whole)
     return whole ? (double)part / whole : NAN;
 }
 
-static void judge_doubts(const View *view, const Trial *trial, StageFirst *result)
+static void judge_doubts(const RecordView *view, const StageTrial *trial,
+                         StageFirst *result)
 {
     int rest = trial->n - trial->tried, failed = 0, missed = 0, doubted = 0;
     for (int i = 0; i < rest; i++) {
@@ -143,7 +144,8 @@ static void judge_doubts(const View *view, const Trial *trial, StageFirst *resul
 
 // What the points that are predicted to be fastest turn out to be. They are picked from
 // those not seen, and so compared with the best of these.
-static void judge_picks(const View *view, const Trial *trial, bool doubts, StageCell *cell)
+static void judge_picks(const RecordView *view, const StageTrial *trial, bool doubts,
+                        StageCell *cell)
 {
     int rest = trial->n - trial->tried;
     AttemptRank *pick = xcalloc((size_t)rest, sizeof *pick);
@@ -167,7 +169,7 @@ static void judge_picks(const View *view, const Trial *trial, bool doubts, Stage
     free(pick);
 }
 
-static void keep_scatter(const View *view, const Trial *trial)
+static void keep_scatter(const RecordView *view, const StageTrial *trial)
 {
     Stages *s = view->stages;
     for (int i = 0; i < trial->n - trial->tried && s->nscatter < STAGE_SCATTER; i++)
@@ -179,9 +181,9 @@ static void keep_scatter(const View *view, const Trial *trial)
 
 static void do_task(Task *task)
 {
-    const View *view = task->view;
+    const RecordView *view = task->view;
     StageFirst *result = &task->result;
-    Trial trial;
+    StageTrial trial;
     Rng rng;
     rng_seed(&rng, view->seed + (uint64_t)task->repeat);
     open_trial(view, task->first, &rng, &trial);
@@ -251,15 +253,16 @@ static void sum_up(const Task *task, int repeats, StageFirst *sum)
     end_cells(sum->without, repeats);
 }
 
-static void open_view(const Recorded *recorded, Stages *stages, uint64_t seed, View *view)
+static void open_view(const Recorded *recorded, Stages *stages, uint64_t seed,
+                      RecordView *view)
 {
     Encoding *encoding = encode_new(recorded->space);
     encode_launches(encoding, recorded_launches(recorded));
-    *view = (View){.stages = stages,
-                   .x = matrix_new(recorded->n, encoding->d),
-                   .cost = xcalloc((size_t)recorded->n, sizeof(double)),
-                   .n = recorded->n,
-                   .seed = seed};
+    *view = (RecordView){.stages = stages,
+                         .x = matrix_new(recorded->n, encoding->d),
+                         .cost = xcalloc((size_t)recorded->n, sizeof(double)),
+                         .n = recorded->n,
+                         .seed = seed};
     stages->best_ns = INFINITY;
     for (int i = 0; i < recorded->n; i++) {
         Point point;
@@ -277,7 +280,7 @@ bool stages_fit(const Recorded *recorded, int first)
 }
 
 // The largest first stages come first, since they take longest.
-static int list_tasks(const View *view, int firsts, Task *task)
+static int list_tasks(const RecordView *view, int firsts, Task *task)
 {
     int n = 0;
     for (int f = STAGE_FIRSTS - 1; f >= 0; f--)
@@ -292,7 +295,7 @@ static int list_tasks(const View *view, int firsts, Task *task)
 bool stages_run(const Recorded *recorded, const ModelKind *kind, int firsts, int repeats,
                 uint64_t seed, Stages *stages, Diags *diags)
 {
-    View view;
+    RecordView view;
     *stages = (Stages){
         .recorded = recorded, .kind = kind, .repeats = MIN(MAX(repeats, 1), REPEATS_MOST)};
     open_view(recorded, stages, seed, &view);

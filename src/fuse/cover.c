@@ -29,13 +29,13 @@ enum {
 typedef struct {
     Set rest; // 0: free
     double least;
-} Known;
+} KnownCover;
 
 typedef struct {
     double cost;
     int n;
     int unit[PART_MAX];
-} Found;
+} FoundCover;
 
 typedef struct {
     const Graph *graph;
@@ -43,12 +43,12 @@ typedef struct {
     int *by_cost;            // units, by their lowest call, then by cost a call
     int first[PART_MAX + 1]; // where those of a lowest call begin in by_cost
     double share[PART_MAX];  // the least cost a call can have: cost / calls of its unit
-    Known *slot;             // a hash table: least costs of sets of calls
+    KnownCover *slot;        // a hash table: least costs of sets of calls
     int nslot, nknown;
     char *refused;
     int64_t steps, steps_most; // of the cover at work
     int chosen[PART_MAX], nchosen;
-    Found best;
+    FoundCover best;
 } Solver;
 
 static int lowest(Set set)
@@ -56,7 +56,7 @@ static int lowest(Set set)
     return __builtin_ctzll(set);
 }
 
-static Known *find_slot(const Solver *s, Set rest)
+static KnownCover *find_slot(const Solver *s, Set rest)
 {
     uint64_t i = hash_mix(rest, 1) & (uint64_t)(s->nslot - 1);
     while (s->slot[i].rest && s->slot[i].rest != rest)
@@ -108,7 +108,7 @@ static void take_cover(Solver *s, double cost)
 static void grow(Solver *s)
 {
     int old = s->nslot;
-    Known *from = s->slot;
+    KnownCover *from = s->slot;
     s->nslot = old ? 2 * old : 1024;
     s->slot = xcalloc((size_t)s->nslot, sizeof *s->slot);
     for (int i = 0; i < old; i++)
@@ -143,7 +143,7 @@ static double least(Solver *s, Set rest)
         return best; // of some units only: not to be kept
     if (2 * ++s->nknown >= s->nslot)
         grow(s);
-    *find_slot(s, rest) = (Known){rest, best};
+    *find_slot(s, rest) = (KnownCover){rest, best};
     return best;
 }
 
@@ -248,29 +248,29 @@ static void prepare(Solver *s, int n)
 
 // Covers that have the first `kept` units of `cover` and none of the refused.
 typedef struct {
-    Found cover; // the cheapest of them
+    FoundCover cover; // the cheapest of them
     int kept;
     int nrefused;
     int *refused;
     bool done;
-} Part;
+} CoverPart;
 
 typedef struct {
     Solver *solver;
     Arena *arena;
-    VEC(Part) parts;
+    VEC(CoverPart) parts;
     int64_t steps, most;     // taken, and in all
     int64_t of_cover, least; // for one
     bool cut;
 } Partition;
 
-static void add_part(Partition *p, const Found *from, int kept, const int *refused,
+static void add_part(Partition *p, const FoundCover *from, int kept, const int *refused,
                      int nrefused)
 {
     Solver *s = p->solver;
     Set rest = all_calls(s->graph);
     double cost = 0;
-    s->best = (Found){.cost = INFINITY};
+    s->best = (FoundCover){.cost = INFINITY};
     int64_t left = p->most - p->steps;
     s->steps = 0;
     s->steps_most = MAX(MIN(left, p->of_cover), p->least);
@@ -291,13 +291,13 @@ static void add_part(Partition *p, const Found *from, int kept, const int *refus
         s->refused[refused[i]] = 0;
     if (!isfinite(s->best.cost))
         return;
-    Part part = {.cover = s->best, .kept = kept, .nrefused = nrefused};
+    CoverPart part = {.cover = s->best, .kept = kept, .nrefused = nrefused};
     part.refused = NEW_ARRAY(p->arena, int, nrefused + 1);
     for (int i = 0; i < nrefused; i++)
         part.refused[i] = refused[i];
     // What is kept stands first, so that the next partition keeps it too.
     int at = 0;
-    Found ordered = part.cover;
+    FoundCover ordered = part.cover;
     for (int i = 0; i < kept; i++)
         ordered.unit[at++] = from->unit[i];
     for (int i = 0; i < part.cover.n; i++) {
@@ -311,20 +311,20 @@ static void add_part(Partition *p, const Found *from, int kept, const int *refus
     VEC_PUSH(p->arena, &p->parts, part);
 }
 
-static Part *cheapest(Partition *p)
+static CoverPart *cheapest(Partition *p)
 {
-    Part *best = NULL;
+    CoverPart *best = NULL;
     for (int i = 0; i < p->parts.len; i++) {
-        Part *part = &p->parts.at[i];
+        CoverPart *part = &p->parts.at[i];
         if (!part->done && (!best || part->cover.cost < best->cover.cost))
             best = part;
     }
     return best;
 }
 
-static void divide(Partition *p, const Part *from)
+static void divide(Partition *p, const CoverPart *from)
 {
-    Part part = *from; // parts may move
+    CoverPart part = *from; // parts may move
     int *refused = NEW_ARRAY(p->arena, int, part.nrefused + 1);
     memcpy(refused, part.refused, (size_t)part.nrefused * sizeof *refused);
     for (int j = part.kept; j < part.cover.n; j++) {
@@ -333,7 +333,7 @@ static void divide(Partition *p, const Part *from)
     }
 }
 
-static void keep_cover(Partition *p, const Found *found, Cover *out)
+static void keep_cover(Partition *p, const FoundCover *found, Cover *out)
 {
     *out = (Cover){.cost = found->cost, .cut = p->cut, .n = found->n};
     out->unit = NEW_ARRAY(p->arena, int, found->n);
@@ -357,9 +357,9 @@ int cover_best(const Graph *graph, const CoverUnit *unit, int n, int k, int shar
     Cover *out = NEW_ARRAY(arena, Cover, MAX(k, 1));
     int found = 0;
     add_part(&partition, NULL, 0, NULL, 0);
-    for (Part *part; found < k && (part = cheapest(&partition)) != NULL;) {
+    for (CoverPart *part; found < k && (part = cheapest(&partition)) != NULL;) {
         part->done = true;
-        Found best = part->cover;
+        FoundCover best = part->cover;
         keep_cover(&partition, &best, &out[found]);
         memcpy(part->cover.unit, out[found].unit, (size_t)best.n * sizeof(int));
         if (++found < k)

@@ -103,37 +103,37 @@ typedef struct {
     double cost;
     bool cut;
     int before, last;
-} Sum;
+} CoverSum;
 
 typedef struct {
     int n, ncover; // sums, covers of the part
-    Sum *sum;
+    CoverSum *sum;
     Cover *cover;
-} Stage;
+} PartCovers;
 
 static int by_cost(const void *a, const void *b)
 {
-    const Sum *x = a, *y = b;
+    const CoverSum *x = a, *y = b;
     if (x->cost != y->cost)
         return x->cost < y->cost ? -1 : 1;
     return x->before != y->before ? x->before - y->before : x->last - y->last;
 }
 
 // The k cheapest of all sums with one more part.
-static void add_part(const Stage *before, Stage *stage, int k, Arena *arena)
+static void add_part(const PartCovers *before, PartCovers *stage, int k, Arena *arena)
 {
-    Sum *all = NEW_ARRAY(arena, Sum, before->n * stage->ncover + 1);
+    CoverSum *all = NEW_ARRAY(arena, CoverSum, before->n * stage->ncover + 1);
     int n = 0;
     for (int i = 0; i < before->n; i++)
         for (int j = 0; j < stage->ncover; j++)
-            all[n++] = (Sum){before->sum[i].cost + stage->cover[j].cost,
-                             before->sum[i].cut || stage->cover[j].cut, i, j};
+            all[n++] = (CoverSum){before->sum[i].cost + stage->cover[j].cost,
+                                  before->sum[i].cut || stage->cover[j].cut, i, j};
     qsort(all, (size_t)n, sizeof *all, by_cost);
     stage->sum = all;
     stage->n = MIN(n, k);
 }
 
-static Cover whole_cover(const Stage *stage, int parts, int sum, Arena *arena)
+static Cover whole_cover(const PartCovers *stage, int parts, int sum, Arena *arena)
 {
     int choice[PARTS_MAX];
     Cover cover = {.cost = stage[parts].sum[sum].cost, .cut = stage[parts].sum[sum].cut};
@@ -155,13 +155,13 @@ static Cover whole_cover(const Stage *stage, int parts, int sum, Arena *arena)
 int cover_parts(const FuseSpace *space, const CoverUnit *unit, int n, int k, Arena *arena,
                 Cover **cover)
 {
-    Stage *stage = NEW_ARRAY(arena, Stage, space->nparts + 1);
-    Sum nothing = {0};
+    PartCovers *stage = NEW_ARRAY(arena, PartCovers, space->nparts + 1);
+    CoverSum nothing = {0};
     int at = 0;
-    stage[0] = (Stage){.n = 1, .sum = &nothing};
+    stage[0] = (PartCovers){.n = 1, .sum = &nothing};
     for (int i = 0; i < space->nparts; i++) {
         int first = at;
-        Stage *next = &stage[i + 1];
+        PartCovers *next = &stage[i + 1];
         while (at < n && space->fusion.at[unit[at].id].part == i)
             at++;
         next->ncover = cover_best(&space->part[i], unit + first, at - first, k,

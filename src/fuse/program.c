@@ -14,31 +14,31 @@ typedef struct {
     Ir *ir;
     Program *program;
     Param *param[ELEMS_MAX]; // by which an element is known
-} Making;
+} ProgramMaking;
 
-static bool is_list(const Making *m, const Call *call, int k)
+static bool is_list(const ProgramMaking *m, const Call *call, int k)
 {
     return !call->is_uniform && !m->script->elem[call->in[k]].is_uniform;
 }
 
-static Expr *pattern(const Making *m, Pattern pattern, int dims, Expr *fun, Expr **arg,
-                     int n)
+static Expr *pattern(const ProgramMaking *m, Pattern pattern, int dims, Expr *fun,
+                     Expr **arg, int n)
 {
     return expr_pattern(m->ir, pattern, dims, 0, NULL, fun, arg, n);
 }
 
-static Expr *lambda(const Making *m, Param *a, Param *b, Expr *body)
+static Expr *lambda(const ProgramMaking *m, Param *a, Param *b, Expr *body)
 {
     return expr_lambda(m->ir, (Param *[]){a, b}, b ? 2 : 1, body);
 }
 
-static Expr *zip_of(const Making *m, Expr **arg, int n, int dims)
+static Expr *zip_of(const ProgramMaking *m, Expr **arg, int n, int dims)
 {
     return n == 1 ? arg[0] : pattern(m, P_ZIP, dims, NULL, arg, n);
 }
 
 // Funs keep their names; one that another function's text says otherwise gets a new one.
-static void take_funs(Making *m, const Program *from)
+static void take_funs(ProgramMaking *m, const Program *from)
 {
     Program *to = m->program;
     for (int i = 0; i < from->funs.len; i++) {
@@ -55,7 +55,7 @@ static void take_funs(Making *m, const Program *from)
 }
 
 // The definition's body, its parameters being these.
-static Expr *body_of(Making *m, const Function *def, Expr *const *arg)
+static Expr *body_of(ProgramMaking *m, const Function *def, Expr *const *arg)
 {
     Expr *body = expr_clone(m->ir, def->body);
     for (int k = 0; k < def->nparam; k++)
@@ -63,7 +63,7 @@ static Expr *body_of(Making *m, const Function *def, Expr *const *arg)
     return body;
 }
 
-static Expr *map_of(Making *m, const Call *call)
+static Expr *map_of(ProgramMaking *m, const Call *call)
 {
     const Elementary *f = call->function;
     Expr *arg[ARITY_MAX], *list[ARITY_MAX];
@@ -87,7 +87,7 @@ static Expr *map_of(Making *m, const Call *call)
              : body;
 }
 
-static Expr *sum_of_arrays(Making *m, const Type *type, Param *a, Param *b)
+static Expr *sum_of_arrays(ProgramMaking *m, const Type *type, Param *a, Param *b)
 {
     Ir *ir = m->ir;
     Expr *both[] = {expr_param(ir, a), expr_param(ir, b)};
@@ -102,7 +102,7 @@ static Expr *sum_of_arrays(Making *m, const Type *type, Param *a, Param *b)
                    (Expr *[]){zip_of(m, both, 2, 1)}, 1);
 }
 
-static Expr *zeros(Making *m, const Type *type)
+static Expr *zeros(ProgramMaking *m, const Type *type)
 {
     if (type->kind != T_ARRAY)
         return expr_literal(m->ir, 0, true);
@@ -111,7 +111,7 @@ static Expr *zeros(Making *m, const Type *type)
                         NULL, 0);
 }
 
-static Expr *fold_of(Making *m, const Call *call)
+static Expr *fold_of(ProgramMaking *m, const Call *call)
 {
     const Type *type = call->function->type[0];
     Param *a = param_new(m->ir, "a", NULL), *b = param_new(m->ir, "b", NULL);
@@ -119,7 +119,7 @@ static Expr *fold_of(Making *m, const Call *call)
     return pattern(m, P_REDUCE, 1, lambda(m, a, b, sum_of_arrays(m, type, a, b)), arg, 2);
 }
 
-static Expr *results(Making *m)
+static Expr *results(ProgramMaking *m)
 {
     const Script *s = m->script;
     Expr **item = NEW_ARRAY(m->ir->arena, Expr *, s->noutput);
@@ -128,7 +128,7 @@ static Expr *results(Making *m)
     return s->noutput == 1 ? item[0] : expr_tuple(m->ir, item, s->noutput);
 }
 
-static Expr *calls_from(Making *m, int v)
+static Expr *calls_from(ProgramMaking *m, int v)
 {
     const Script *s = m->script;
     if (v == s->ncall)
@@ -149,7 +149,7 @@ void script_print(Buf *out, const Script *script)
 {
     Ir *ir = script->ir;
     Program *program = NEW(ir->arena, Program);
-    Making m = {.script = script, .ir = ir, .program = program};
+    ProgramMaking m = {.script = script, .ir = ir, .program = program};
     Function *main = NEW(ir->arena, Function);
     const Arith *count = arith_size(ir->arith, "T");
     *program = (Program){.ir = ir, .main = main};

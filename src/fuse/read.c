@@ -26,16 +26,16 @@ typedef struct {
     int names;           // taken so far
     const Binding *size; // as the user has them
     int nsize;
-} Reader;
+} ScriptReader;
 
 // Tokens ------------------------------------------------------------------------------
 
-static const Token *look(const Reader *r)
+static const Token *look(const ScriptReader *r)
 {
     return &r->token[r->at];
 }
 
-static bool expected(Reader *r, const char *what)
+static bool expected(ScriptReader *r, const char *what)
 {
     const Token *t = look(r);
     bool named = t->kind == TOK_NAME;
@@ -47,24 +47,24 @@ static bool expected(Reader *r, const char *what)
     return false;
 }
 
-static bool accept(Reader *r, TokenKind kind)
+static bool accept(ScriptReader *r, TokenKind kind)
 {
     bool is = !r->failed && look(r)->kind == kind;
     r->at += is;
     return is;
 }
 
-static bool need(Reader *r, TokenKind kind)
+static bool need(ScriptReader *r, TokenKind kind)
 {
     return accept(r, kind) || expected(r, token_text[kind]);
 }
 
-static bool at_word(const Reader *r, const char *word)
+static bool at_word(const ScriptReader *r, const char *word)
 {
     return look(r)->kind == TOK_NAME && strcmp(look(r)->text, word) == 0;
 }
 
-static bool accept_word(Reader *r, const char *word)
+static bool accept_word(ScriptReader *r, const char *word)
 {
     bool is = !r->failed && at_word(r, word);
     r->at += is;
@@ -74,7 +74,7 @@ static bool accept_word(Reader *r, const char *word)
 enum { NAMES_MAX = 10000 }; // of a text: each is looked for among others
 
 // Reads no further.
-static void too_many_names(Reader *r)
+static void too_many_names(ScriptReader *r)
 {
     diag_error(r->diags, look(r)->span, "F039", "the text has more than %d names",
                NAMES_MAX);
@@ -83,7 +83,7 @@ static void too_many_names(Reader *r)
         r->at++;
 }
 
-static Name take_name(Reader *r, const char *what)
+static Name take_name(ScriptReader *r, const char *what)
 {
     const Token *t = look(r);
     if (t->kind == TOK_NAME && ++r->names > NAMES_MAX)
@@ -96,7 +96,7 @@ static Name take_name(Reader *r, const char *what)
     return (Name){t->text, t->span};
 }
 
-static int take_count(Reader *r, const char *what, int most)
+static int take_count(ScriptReader *r, const char *what, int most)
 {
     const Token *t = look(r);
     if (r->failed || t->kind != TOK_INT)
@@ -122,7 +122,7 @@ int type_words(const Type *type)
     return (int)words;
 }
 
-static const TypeName *find_type(const Reader *r, const char *name)
+static const TypeName *find_type(const ScriptReader *r, const char *name)
 {
     for (int i = 0; i < r->draft->types.len; i++)
         if (strcmp(r->draft->types.at[i]->name, name) == 0)
@@ -131,7 +131,7 @@ static const TypeName *find_type(const Reader *r, const char *name)
 }
 
 // A number, or a size.
-static int take_length(Reader *r)
+static int take_length(ScriptReader *r)
 {
     const Script *script = r->script;
     if (look(r)->kind != TOK_NAME)
@@ -148,7 +148,7 @@ static int take_length(Reader *r)
 }
 
 // [5][5]float
-static const Type *take_type(Reader *r)
+static const Type *take_type(ScriptReader *r)
 {
     int len[8], n = 0;
     int64_t words = 1;
@@ -179,7 +179,7 @@ static const Type *take_type(Reader *r)
 }
 
 // type MATRIX33 = [3][3]float;
-static void read_type(Reader *r)
+static void read_type(ScriptReader *r)
 {
     Name name = take_name(r, "a name of a type");
     need(r, TOK_ASSIGN);
@@ -206,7 +206,7 @@ static const Elementary *find_function(const Script *script, const char *name)
     return NULL;
 }
 
-static void add_function(Reader *r, Elementary *f)
+static void add_function(ScriptReader *r, Elementary *f)
 {
     if (find_function(r->script, f->name))
         diag_error(r->diags, f->span, "F004", "the function `%s` is already declared",
@@ -218,7 +218,7 @@ static void add_function(Reader *r, Elementary *f)
 // Functions that are definitions of the language ----------------------------------------
 
 // Keeps the text up to the semicolon for the language's parser.
-static void read_def(Reader *r)
+static void read_def(ScriptReader *r)
 {
     uint32_t start = look(r)->span.start;
     while (look(r)->kind != TOK_SEMICOLON && look(r)->kind != TOK_END)
@@ -232,14 +232,14 @@ static void read_def(Reader *r)
 }
 
 // Keeps the tokens from one to the one at hand for the language's parser.
-static void keep(Reader *r, int from)
+static void keep(ScriptReader *r, int from)
 {
     uint32_t start = r->token[from].span.start, end = r->token[r->at - 1].span.end;
     memcpy(r->defs + start, r->source->text + start, end - start);
 }
 
 // What the user says of a size counts, and else what the script says, if anything.
-static void add_size(Reader *r, const Name *name, const int64_t *said)
+static void add_size(ScriptReader *r, const Name *name, const int64_t *said)
 {
     const Binding *given = binding_find(r->size, r->nsize, name->text);
     int64_t value = given ? given->value : said ? *said : 1;
@@ -259,7 +259,7 @@ static void add_size(Reader *r, const Name *name, const int64_t *said)
 }
 
 // size N; or size N = 301, M = 8;
-static void read_sizes(Reader *r)
+static void read_sizes(ScriptReader *r)
 {
     do {
         int from = r->at++; // `size`, or a comma
@@ -281,7 +281,7 @@ static bool has_size(const Type *type)
     return type->kind == T_ARRAY;
 }
 
-static void take_def(Reader *r, const Program *program, const Function *def)
+static void take_def(ScriptReader *r, const Program *program, const Function *def)
 {
     bool generic = false;
     for (int i = 0; i < def->nparam; i++)
@@ -297,7 +297,7 @@ static void take_def(Reader *r, const Program *program, const Function *def)
 
 // A size that has a value is that wherever it stands, as in a program; one without is what
 // the arguments of a call say.
-static void take_defs(Reader *r)
+static void take_defs(ScriptReader *r)
 {
     Script *script = r->script;
     Source *source = NEW(script->arena, Source);
@@ -313,7 +313,7 @@ static void take_defs(Reader *r)
 
 // Statements --------------------------------------------------------------------------
 
-static void read_variables(Reader *r)
+static void read_variables(ScriptReader *r)
 {
     Name name = take_name(r, "a type");
     const TypeName *type = find_type(r, name.text);
@@ -323,13 +323,13 @@ static void read_variables(Reader *r)
         return;
     }
     do {
-        Variable v = {take_name(r, "a variable"), type};
+        ScriptVariable v = {take_name(r, "a variable"), type};
         if (!r->failed)
             VEC_PUSH(r->script->arena, &r->draft->variables, v);
     } while (accept(r, TOK_COMMA));
 }
 
-static void read_call(Reader *r)
+static void read_call(ScriptReader *r)
 {
     Statement s = {.result = take_name(r, "a variable")};
     need(r, TOK_ASSIGN);
@@ -349,7 +349,7 @@ static void read_call(Reader *r)
 
 typedef VEC(Name) Names;
 
-static void read_names(Reader *r, const char *what, void *names)
+static void read_names(ScriptReader *r, const char *what, void *names)
 {
     Names *list = names;
     do {
@@ -359,7 +359,7 @@ static void read_names(Reader *r, const char *what, void *names)
     } while (accept(r, TOK_COMMA));
 }
 
-static void read_statement(Reader *r)
+static void read_statement(ScriptReader *r)
 {
     TokenKind after = look(r)[look(r)->kind != TOK_END].kind;
     if (look(r)->kind == TOK_DEF || look(r)->kind == TOK_FUN)
@@ -381,7 +381,7 @@ static void read_statement(Reader *r)
     need(r, TOK_SEMICOLON);
 }
 
-static bool read_text(Reader *r, const Source *source)
+static bool read_text(ScriptReader *r, const Source *source)
 {
     int errors = r->diags->errors;
     r->source = source;
@@ -421,7 +421,7 @@ const char *script_name(Arena *arena, const char *path)
 }
 
 // Every size that the user names is one of the script's.
-static bool check_sizes(const Reader *r)
+static bool check_sizes(const ScriptReader *r)
 {
     const Script *script = r->script;
     bool ok = true;
@@ -442,7 +442,7 @@ static bool check_sizes(const Reader *r)
 static bool read_script(Script *script, const Binding *size, int nsize, Diags *diags)
 {
     Draft draft = {0};
-    Reader r = {.script = script, .draft = &draft, .diags = diags};
+    ScriptReader r = {.script = script, .draft = &draft, .diags = diags};
     Source *library = NEW(script->arena, Source);
     *library = (Source){"<library>", fuse_library, strlen(fuse_library)};
     if (!read_text(&r, library))

@@ -21,7 +21,7 @@ typedef struct {
 typedef struct {
     Name name;
     const TypeName *type;
-} Variable;
+} ScriptVariable;
 
 typedef struct {
     Name result, function;
@@ -31,7 +31,7 @@ typedef struct {
 
 typedef struct {
     VEC(const TypeName *) types;
-    VEC(Variable) variables;
+    VEC(ScriptVariable) variables;
     VEC(Name) inputs, uniforms, outputs;
     VEC(Statement) statements;
 } Draft;

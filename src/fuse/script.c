@@ -273,7 +273,7 @@ static void warn_unused(Resolver *r)
 static int add_elem(Resolver *r, int variable)
 {
     Script *script = r->script;
-    const Variable *v = &r->draft->variables.at[variable];
+    const ScriptVariable *v = &r->draft->variables.at[variable];
     if (script->nelem == ELEMS_MAX)
         BUG("more elements than calls can have");
     Elem *e = &script->elem[script->nelem];

@@ -207,7 +207,7 @@ typedef struct {
         int words, producer; // -1: loaded
         uint16_t users;
     } elem[MEMBERS_MAX * (ARITY_MAX + 1)];
-} Local;
+} LocalFusion;
 
 // By the set of calls that are done.
 typedef struct {
@@ -216,7 +216,7 @@ typedef struct {
     int8_t next; // the first of them in an order with the least need
 } Rest;
 
-static void number_calls(const Graph *graph, const Fusion *f, Local *local)
+static void number_calls(const Graph *graph, const Fusion *f, LocalFusion *local)
 {
     int place[PART_MAX] = {0};
     for (Set s = f->set; s; s &= s - 1) {
@@ -238,7 +238,7 @@ static void number_calls(const Graph *graph, const Fusion *f, Local *local)
 }
 
 // The words that are on chip while call v runs, after the calls in done.
-static int words_live(const Local *local, unsigned done, int v)
+static int words_live(const LocalFusion *local, unsigned done, int v)
 {
     unsigned begun = done | 1u << v;
     int words = 0;
@@ -252,7 +252,7 @@ static int words_live(const Local *local, unsigned done, int v)
     return words;
 }
 
-static void weigh_next(const Local *local, const Rest *table, unsigned done, int v,
+static void weigh_next(const LocalFusion *local, const Rest *table, unsigned done, int v,
                        Rest *rest)
 {
     const Rest *after = &table[done | 1u << v];
@@ -267,7 +267,7 @@ static void weigh_next(const Local *local, const Rest *table, unsigned done, int
 }
 
 // Can the calls be those that are done at some time?
-static bool is_begun(const Local *local, unsigned done)
+static bool is_begun(const LocalFusion *local, unsigned done)
 {
     for (unsigned left = done; left; left &= left - 1)
         if (local->pred[__builtin_ctz(left)] & ~done)
@@ -277,7 +277,7 @@ static bool is_begun(const Local *local, unsigned done)
 
 static void choose_order(const Graph *graph, Fusion *f, Rest *table)
 {
-    Local local = {0};
+    LocalFusion local = {0};
     number_calls(graph, f, &local);
     unsigned all = (1u << local.n) - 1;
     table[all] = (Rest){.orders = 1};
@@ -438,9 +438,9 @@ typedef struct {
     const Graph *graph;
     int limit;
     int sets, visits, rows;
-} Finder;
+} FusionFinder;
 
-static void add_fusion(Finder *finder, Set set)
+static void add_fusion(FusionFinder *finder, Set set)
 {
     FuseSpace *space = finder->space;
     const Graph *graph = finder->graph;
@@ -454,7 +454,7 @@ static void add_fusion(Finder *finder, Set set)
     space->impls += f.ncall > 1 ? f.impls : 0;
 }
 
-static bool is_spent(const Finder *finder)
+static bool is_spent(const FusionFinder *finder)
 {
     int share = finder->space->nparts;
     return finder->sets > SETS_MOST / share || finder->visits > VISITS_MOST / share ||
@@ -463,7 +463,7 @@ static bool is_spent(const Finder *finder)
 
 // Can no set of those that grow from this one be a fusion? All calls between its own must
 // come in: none that was left out, and not too many.
-static bool is_hopeless(const Finder *finder, Set set, Set left_out, int size)
+static bool is_hopeless(const FusionFinder *finder, Set set, Set left_out, int size)
 {
     const Graph *graph = finder->graph;
     Set desc = 0, anc = 0;
@@ -477,7 +477,7 @@ static bool is_hopeless(const Finder *finder, Set set, Set left_out, int size)
 }
 
 // Grows set by calls of ext; near: everything adjacent to it or in it so far.
-static void extend(Finder *finder, Set set, Set ext, Set near, int root, int size)
+static void extend(FusionFinder *finder, Set set, Set ext, Set near, int root, int size)
 {
     const Graph *graph = finder->graph;
     finder->visits++;
@@ -499,7 +499,7 @@ static void extend(Finder *finder, Set set, Set ext, Set near, int root, int siz
     }
 }
 
-static void find_sets(Finder *finder)
+static void find_sets(FusionFinder *finder)
 {
     const Graph *graph = finder->graph;
     finder->sets = finder->visits = finder->rows = 0;
@@ -510,10 +510,10 @@ static void find_sets(Finder *finder)
 // The largest limit that the steps allow, then the sets. Single calls are always there.
 static void search_part(FuseSpace *space, const Graph *graph, Arena *arena)
 {
-    Finder finder = {.space = space, .arena = arena, .graph = graph, .limit = 1};
+    FusionFinder finder = {.space = space, .arena = arena, .graph = graph, .limit = 1};
     int most = MIN(space->asked, graph->n);
     for (; finder.limit < most; finder.limit++) {
-        Finder next = finder;
+        FusionFinder next = finder;
         next.limit++;
         find_sets(&next);
         if (is_spent(&next))
@@ -537,7 +537,7 @@ typedef struct {
     int first[PART_MAX + 1]; // fusions with that lowest call
     Set chosen[PART_MAX];
     int nchosen;
-} Counter;
+} FusionCounter;
 
 // True if the sets can run one after another: no cycle between them.
 static bool runs(const Graph *graph, const Set *set, int n)
@@ -563,7 +563,7 @@ static bool runs(const Graph *graph, const Set *set, int n)
     return left == 0;
 }
 
-static void count_covers(Counter *c, Set rest, double impls)
+static void count_covers(FusionCounter *c, Set rest, double impls)
 {
     FuseSpace *space = c->space;
     if (space->covers >= COVERS_MOST) {
@@ -597,7 +597,7 @@ static void count_all(FuseSpace *space)
         space->subsets++;
         space->convex += graph_convex(graph, s);
     }
-    Counter c = {.space = space};
+    FusionCounter c = {.space = space};
     for (int i = 0; i < space->fusion.len; i++)
         c.first[lowest(space->fusion.at[i].set) + 1]++;
     for (int v = 0; v < graph->n; v++)

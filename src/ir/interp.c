@@ -118,7 +118,7 @@ static double component(const Type *type, const Val *val, int i)
     return type->kind == T_VECTOR ? val->item[i].number : val->number;
 }
 
-static Val strict_op(Interp *in, const Expr *e, const Env *env)
+static Val strict_op(Interp *in, const Expr *e, const InterpEnv *env)
 {
     Val arg[3] = {0};
     for (int i = 0; i < e->narg; i++)
@@ -147,14 +147,14 @@ static Val splat(Interp *in, const Type *from, Val val, const Type *to)
     return (Val){.item = item};
 }
 
-static Val eval_select(Interp *in, const Expr *e, const Env *env)
+static Val eval_select(Interp *in, const Expr *e, const InterpEnv *env)
 {
     interp_step(in, e, 1);
     const Expr *side = interp_eval(in, e->arg[0], env).number ? e->arg[1] : e->arg[2];
     return splat(in, side->type, interp_eval(in, side, env), e->type);
 }
 
-static Val eval_op(Interp *in, const Expr *e, const Env *env)
+static Val eval_op(Interp *in, const Expr *e, const InterpEnv *env)
 {
     if (e->op == OP_SELECT)
         return eval_select(in, e, env);
@@ -168,14 +168,15 @@ static Val eval_op(Interp *in, const Expr *e, const Env *env)
 
 // Names and calls ----------------------------------------------------------------------
 
-static const Env *bind_param(Interp *in, const Param *param, Val val, const Env *outer)
+static const InterpEnv *bind_param(Interp *in, const Param *param, Val val,
+                                   const InterpEnv *outer)
 {
-    Env *env = NEW(in->arena, Env);
-    *env = (Env){param, val, outer};
+    InterpEnv *env = NEW(in->arena, InterpEnv);
+    *env = (InterpEnv){param, val, outer};
     return env;
 }
 
-static Val lookup(const Param *param, const Env *env)
+static Val lookup(const Param *param, const InterpEnv *env)
 {
     for (; env; env = env->outer)
         if (env->param == param)
@@ -183,7 +184,7 @@ static Val lookup(const Param *param, const Env *env)
     BUG("`%s` is not bound", param->name);
 }
 
-Val interp_apply(Interp *in, const Expr *lambda, const Val *arg, const Env *env)
+Val interp_apply(Interp *in, const Expr *lambda, const Val *arg, const InterpEnv *env)
 {
     for (int i = 0; i < lambda->nparam; i++)
         env = bind_param(in, lambda->params[i], arg[i], env);
@@ -194,7 +195,7 @@ Val interp_apply(Interp *in, const Expr *lambda, const Val *arg, const Env *env)
 static Val call_component(Interp *in, const Expr *e, const Val *arg, int w, bool vector)
 {
     const Function *f = e->callee;
-    const Env *env = NULL;
+    const InterpEnv *env = NULL;
     for (int i = 0; i < e->narg; i++) {
         Val val = arg[i];
         if (vector && f->params[i]->type->kind == T_SCALAR)
@@ -204,7 +205,7 @@ static Val call_component(Interp *in, const Expr *e, const Val *arg, int w, bool
     return splat(in, f->body->type, interp_eval(in, f->body, env), f->result);
 }
 
-static Val eval_call(Interp *in, const Expr *e, const Env *env)
+static Val eval_call(Interp *in, const Expr *e, const InterpEnv *env)
 {
     if (!e->callee->body)
         interp_fail(in, e->span, "R004", "`%s` is C text, which is not interpreted",
@@ -235,7 +236,7 @@ static Val eval_num(Interp *in, const Expr *e)
     return (Val){.number = (double)value};
 }
 
-static Val eval_tuple(Interp *in, const Expr *e, const Env *env)
+static Val eval_tuple(Interp *in, const Expr *e, const InterpEnv *env)
 {
     Val *item = NEW_ARRAY(in->arena, Val, e->narg);
     for (int i = 0; i < e->narg; i++)
@@ -243,7 +244,7 @@ static Val eval_tuple(Interp *in, const Expr *e, const Env *env)
     return (Val){.item = item};
 }
 
-static int64_t eval_index(Interp *in, const Expr *e, const Env *env)
+static int64_t eval_index(Interp *in, const Expr *e, const InterpEnv *env)
 {
     int64_t len = interp_num(in, e, e->arg[0]->type->len);
     double i = interp_eval(in, e->arg[1], env).number;
@@ -254,7 +255,7 @@ static int64_t eval_index(Interp *in, const Expr *e, const Env *env)
 }
 
 // a[i][j] is one access, so that a view sees all its indices at once.
-static Val eval_at(Interp *in, const Expr *e, const Env *env)
+static Val eval_at(Interp *in, const Expr *e, const InterpEnv *env)
 {
     int64_t index[INDEX_MAX];
     int first = INDEX_MAX;
@@ -297,11 +298,11 @@ static Value *new_value(Interp *in, Arena *arena, const Expr *e, const Type *typ
 }
 
 // The element of every index of a box of `dims` dimensions, in row-major order.
-typedef Val Elem(Interp *in, const Expr *e, const int64_t *index, const View *x,
-                 const Env *env);
+typedef Val Elem(Interp *in, const Expr *e, const int64_t *index, const InterpView *x,
+                 const InterpEnv *env);
 
-static Val store_elements(Interp *in, const Expr *e, int dims, Elem *elem, const View *x,
-                          const Env *env)
+static Val store_elements(Interp *in, const Expr *e, int dims, Elem *elem,
+                          const InterpView *x, const InterpEnv *env)
 {
     Value *value = new_value(in, in->arena, e, e->type);
     const Type *type = type_elem(e->type, dims);
@@ -321,15 +322,15 @@ static Val store_elements(Interp *in, const Expr *e, int dims, Elem *elem, const
     return stored(in, value);
 }
 
-static Val map_elem(Interp *in, const Expr *e, const int64_t *index, const View *x,
-                    const Env *env)
+static Val map_elem(Interp *in, const Expr *e, const int64_t *index, const InterpView *x,
+                    const InterpEnv *env)
 {
     Val arg = view_at(in, x, index, e->dims);
     return interp_apply(in, e->fun, &arg, env);
 }
 
-static Val array_elem(Interp *in, const Expr *e, const int64_t *index, const View *x,
-                      const Env *env)
+static Val array_elem(Interp *in, const Expr *e, const int64_t *index, const InterpView *x,
+                      const InterpEnv *env)
 {
     (void)x;
     Val at[DIMS_MAX];
@@ -344,7 +345,7 @@ static int64_t length_of(Interp *in, const Expr *array)
 }
 
 // One application: what it gives becomes the state *now, and *next what that was.
-static void take_step(Interp *in, const Expr *e, const Val *arg, const Env *env,
+static void take_step(Interp *in, const Expr *e, const Val *arg, const InterpEnv *env,
                       Value **now, Value **next)
 {
     Value *old = *now;
@@ -354,7 +355,8 @@ static void take_step(Interp *in, const Expr *e, const Val *arg, const Env *env,
     *next = old;
 }
 
-static Val eval_reduce(Interp *in, const Expr *e, Val z, const View *x, const Env *env)
+static Val eval_reduce(Interp *in, const Expr *e, Val z, const InterpView *x,
+                       const InterpEnv *env)
 {
     Value *now = new_value(in, in->arena, e, e->type),
           *next = new_value(in, in->arena, e, e->type);
@@ -369,7 +371,8 @@ static Val eval_reduce(Interp *in, const Expr *e, Val z, const View *x, const En
     return stored(in, now);
 }
 
-static Val eval_scan(Interp *in, const Expr *e, Val z, const View *x, const Env *env)
+static Val eval_scan(Interp *in, const Expr *e, Val z, const InterpView *x,
+                     const InterpEnv *env)
 {
     Value *value = new_value(in, in->arena, e, e->type);
     const Type *type = e->type->elem;
@@ -386,7 +389,8 @@ static Val eval_scan(Interp *in, const Expr *e, Val z, const View *x, const Env 
 }
 
 // An element of an array changes with each of what has its key.
-static void update_by(Interp *in, const Expr *e, Value *value, Val keyed, const Env *env)
+static void update_by(Interp *in, const Expr *e, Value *value, Val keyed,
+                      const InterpEnv *env)
 {
     const Type *type = e->type->elem;
     double key = keyed.item[0].number;
@@ -397,7 +401,8 @@ static void update_by(Interp *in, const Expr *e, Value *value, Val keyed, const 
     val_store(in, type, interp_apply(in, e->fun, arg, env), value->plane, (int64_t)key);
 }
 
-static Val eval_reduce_by(Interp *in, const Expr *e, Val z, const View *x, const Env *env)
+static Val eval_reduce_by(Interp *in, const Expr *e, Val z, const InterpView *x,
+                          const InterpEnv *env)
 {
     Value *value = new_value(in, in->arena, e, e->type);
     int64_t len = length_of(in, e->arg[1]), keys = length_of(in, e);
@@ -411,7 +416,8 @@ static Val eval_reduce_by(Interp *in, const Expr *e, Val z, const View *x, const
     return stored(in, value);
 }
 
-static Val eval_update(Interp *in, const Expr *e, Val before, const View *x, const Env *env)
+static Val eval_update(Interp *in, const Expr *e, Val before, const InterpView *x,
+                       const InterpEnv *env)
 {
     Value *value = new_value(in, in->arena, e, e->type);
     int64_t rows = length_of(in, e->arg[1]);
@@ -426,7 +432,7 @@ static Val eval_update(Interp *in, const Expr *e, Val before, const View *x, con
     return stored(in, value);
 }
 
-static Val eval_iterate(Interp *in, const Expr *e, Val x, const Env *env)
+static Val eval_iterate(Interp *in, const Expr *e, Val x, const InterpEnv *env)
 {
     Value *now = new_value(in, in->arena, e, e->type),
           *next = new_value(in, in->arena, e, e->type);
@@ -442,7 +448,7 @@ static Val eval_iterate(Interp *in, const Expr *e, Val x, const Env *env)
 }
 
 static int64_t scatter_target(Interp *in, const Expr *e, int64_t i, int64_t len,
-                              bool *taken, const Env *env)
+                              bool *taken, const InterpEnv *env)
 {
     Val arg = {.number = (double)i};
     double to = interp_apply(in, e->fun, &arg, env).number;
@@ -454,7 +460,8 @@ static int64_t scatter_target(Interp *in, const Expr *e, int64_t i, int64_t len,
     return (int64_t)to;
 }
 
-static Val eval_scatter(Interp *in, const Expr *e, const View *x, const Env *env)
+static Val eval_scatter(Interp *in, const Expr *e, const InterpView *x,
+                        const InterpEnv *env)
 {
     Value *value = new_value(in, in->arena, e, e->type);
     int64_t len = length_of(in, e->arg[0]);
@@ -469,13 +476,13 @@ static Val eval_scatter(Interp *in, const Expr *e, const View *x, const Env *env
     return stored(in, value);
 }
 
-static Val eval_map_slide(Interp *in, const Expr *e, const Val *arg, const Env *env)
+static Val eval_map_slide(Interp *in, const Expr *e, const Val *arg, const InterpEnv *env)
 {
     Val windows = view_pattern(in, e, arg, env);
     return store_elements(in, e, 1, map_elem, windows.view, env);
 }
 
-static Val eval_pattern(Interp *in, const Expr *e, const Env *env)
+static Val eval_pattern(Interp *in, const Expr *e, const InterpEnv *env)
 {
     Val *arg = NEW_ARRAY(in->arena, Val, e->narg);
     for (int i = 0; i < e->narg; i++)
@@ -524,7 +531,7 @@ static Val eval_pattern(Interp *in, const Expr *e, const Env *env)
 
 // All ----------------------------------------------------------------------------------
 
-Val interp_eval(Interp *in, const Expr *e, const Env *env)
+Val interp_eval(Interp *in, const Expr *e, const InterpEnv *env)
 {
     switch (e->kind) {
     case E_LITERAL: return eval_literal(in, e);
@@ -558,10 +565,11 @@ FW_NORETURN static void wrong_input(Interp *in, const Param *param, const Type *
     interp_fail(in, param->span, "R007", "%s", text);
 }
 
-static const Env *bind_inputs(Interp *in, const Program *program, Value *const *inputs)
+static const InterpEnv *bind_inputs(Interp *in, const Program *program,
+                                    Value *const *inputs)
 {
     const Function *f = program->main;
-    const Env *env = NULL;
+    const InterpEnv *env = NULL;
     for (int i = 0; i < f->nparam; i++) {
         if (!type_equal(program->ir->arith, f->params[i]->type, inputs[i]->type))
             wrong_input(in, f->params[i], inputs[i]->type);
@@ -580,7 +588,7 @@ bool ir_eval(const Program *program, Value *const *inputs, Arena *arena, Value *
     bool ok = setjmp(in.failed) == 0;
     if (ok) {
         *result = new_value(&in, arena, f->body, f->result);
-        const Env *env = bind_inputs(&in, program, inputs);
+        const InterpEnv *env = bind_inputs(&in, program, inputs);
         Val val = interp_eval(&in, f->body, env);
         val_store(&in, f->result, val, (*result)->plane, 0);
     }

@@ -16,9 +16,9 @@ int planes_of(const Type *type)
     return n;
 }
 
-static View *view_new(Interp *in, ViewKind kind, const View *src)
+static InterpView *view_new(Interp *in, InterpViewKind kind, const InterpView *src)
 {
-    View *view = NEW(in->arena, View);
+    InterpView *view = NEW(in->arena, InterpView);
     view->kind = kind;
     view->src = src;
     return view;
@@ -48,7 +48,7 @@ Val val_load(Interp *in, const Type *type, double *const *plane, int64_t offset)
         return (Val){.number = plane[0][offset]};
     if (type->kind != T_ARRAY)
         return load_items(in, type, plane, offset);
-    View *view = view_new(in, V_STRICT, NULL);
+    InterpView *view = view_new(in, V_STRICT, NULL);
     view->type = type;
     view->plane = plane;
     view->offset = offset;
@@ -86,7 +86,7 @@ void val_store(Interp *in, const Type *type, Val val, double *const *plane, int6
     }
 }
 
-static Val strict_at(Interp *in, const View *view, const int64_t *index, int n)
+static Val strict_at(Interp *in, const InterpView *view, const int64_t *index, int n)
 {
     const Type *type = view->type;
     int64_t offset = view->offset;
@@ -95,12 +95,12 @@ static Val strict_at(Interp *in, const View *view, const int64_t *index, int n)
     return val_load(in, type, view->plane, offset);
 }
 
-static Val fill_at(Interp *in, const View *view, int n)
+static Val fill_at(Interp *in, const InterpView *view, int n)
 {
     const Type *type = type_elem(view->type, n);
     if (type->kind != T_ARRAY)
         return view->fill;
-    View *rest = view_new(in, V_FILL, NULL);
+    InterpView *rest = view_new(in, V_FILL, NULL);
     rest->type = type;
     rest->fill = view->fill;
     return (Val){.view = rest};
@@ -108,9 +108,9 @@ static Val fill_at(Interp *in, const View *view, int n)
 
 // Index functions ----------------------------------------------------------------------
 
-static Val partial(Interp *in, const View *view, const int64_t *index, int n)
+static Val partial(Interp *in, const InterpView *view, const int64_t *index, int n)
 {
-    View *result = view_new(in, V_PARTIAL, view);
+    InterpView *result = view_new(in, V_PARTIAL, view);
     int64_t *copy = NEW_ARRAY(in->arena, int64_t, n);
     for (int i = 0; i < n; i++)
         copy[i] = index[i];
@@ -132,7 +132,7 @@ static bool pad_inside(PadMode mode, int64_t len, int64_t *i)
     BUG("pad mode %d", (int)mode);
 }
 
-static Val pad_at(Interp *in, const View *view, const int64_t *index, int n)
+static Val pad_at(Interp *in, const InterpView *view, const int64_t *index, int n)
 {
     int64_t moved[INDEX_MAX];
     bool inside = true;
@@ -145,11 +145,11 @@ static Val pad_at(Interp *in, const View *view, const int64_t *index, int n)
     }
     if (inside)
         return view_at(in, view->src, moved, n);
-    const View outside = {.kind = V_FILL, .type = view->type, .fill = view->fill};
+    const InterpView outside = {.kind = V_FILL, .type = view->type, .fill = view->fill};
     return fill_at(in, &outside, n);
 }
 
-static Val zip_at(Interp *in, const View *view, const int64_t *index, int n)
+static Val zip_at(Interp *in, const InterpView *view, const int64_t *index, int n)
 {
     if (n != view->arity)
         BUG("zip of arity %d indexed by %d", view->arity, n);
@@ -159,7 +159,7 @@ static Val zip_at(Interp *in, const View *view, const int64_t *index, int n)
     return (Val){.item = item};
 }
 
-static Val component_at(Interp *in, const View *view, const int64_t *index, int n)
+static Val component_at(Interp *in, const InterpView *view, const int64_t *index, int n)
 {
     if (n < view->arity)
         return partial(in, view, index, n);
@@ -168,7 +168,7 @@ static Val component_at(Interp *in, const View *view, const int64_t *index, int 
                            : val;
 }
 
-static Val as_vector_at(Interp *in, const View *view, const int64_t *index)
+static Val as_vector_at(Interp *in, const InterpView *view, const int64_t *index)
 {
     int width = (int)view->num[0];
     Val *item = NEW_ARRAY(in->arena, Val, width);
@@ -179,14 +179,14 @@ static Val as_vector_at(Interp *in, const View *view, const int64_t *index)
     return (Val){.item = item};
 }
 
-static Val as_scalar_at(Interp *in, const View *view, const int64_t *index)
+static Val as_scalar_at(Interp *in, const InterpView *view, const int64_t *index)
 {
     int width = view->expr->arg[0]->type->elem->width;
     int64_t at = index[0] / width;
     return view_at(in, view->src, &at, 1).item[index[0] % width];
 }
 
-static int64_t gather_index(Interp *in, const View *view, int64_t i)
+static int64_t gather_index(Interp *in, const InterpView *view, int64_t i)
 {
     Val arg = {.number = (double)i};
     double at = interp_apply(in, view->expr->fun, &arg, view->env).number;
@@ -198,7 +198,7 @@ static int64_t gather_index(Interp *in, const View *view, int64_t i)
 }
 
 // The first `arity` indices become `to` others; the rest follow.
-static Val moved_at(Interp *in, const View *view, const int64_t *head, int to,
+static Val moved_at(Interp *in, const InterpView *view, const int64_t *head, int to,
                     const int64_t *index, int n)
 {
     int64_t moved[INDEX_MAX];
@@ -213,7 +213,8 @@ static Val moved_at(Interp *in, const View *view, const int64_t *head, int to,
 }
 
 // What the indices of the result become in the argument; returns how many they are.
-static int move_indices(Interp *in, const View *view, const int64_t *index, int64_t *to)
+static int move_indices(Interp *in, const InterpView *view, const int64_t *index,
+                        int64_t *to)
 {
     int dims = view->expr->dims;
     switch (view->expr->pattern) {
@@ -275,7 +276,7 @@ static int move_indices(Interp *in, const View *view, const int64_t *index, int6
     BUG("%s is not an index function", pattern_info[view->expr->pattern].text);
 }
 
-static Val pattern_at(Interp *in, const View *view, const int64_t *index, int n)
+static Val pattern_at(Interp *in, const InterpView *view, const int64_t *index, int n)
 {
     if (n < view->arity)
         return partial(in, view, index, n);
@@ -292,7 +293,7 @@ static Val pattern_at(Interp *in, const View *view, const int64_t *index, int n)
     return moved_at(in, view, head, to, index, n);
 }
 
-static Val partial_at(Interp *in, const View *view, const int64_t *index, int n)
+static Val partial_at(Interp *in, const InterpView *view, const int64_t *index, int n)
 {
     int64_t all[INDEX_MAX];
     if (view->n + n > INDEX_MAX)
@@ -304,7 +305,7 @@ static Val partial_at(Interp *in, const View *view, const int64_t *index, int n)
     return view_at(in, view->src, all, view->n + n);
 }
 
-Val view_at(Interp *in, const View *view, const int64_t *index, int n)
+Val view_at(Interp *in, const InterpView *view, const int64_t *index, int n)
 {
     switch (view->kind) {
     case V_STRICT: return strict_at(in, view, index, n);
@@ -318,11 +319,11 @@ Val view_at(Interp *in, const View *view, const int64_t *index, int n)
 
 // Building -----------------------------------------------------------------------------
 
-static Val unzip_views(Interp *in, const Expr *e, const View *src)
+static Val unzip_views(Interp *in, const Expr *e, const InterpView *src)
 {
     Val *item = NEW_ARRAY(in->arena, Val, e->type->n);
     for (int i = 0; i < e->type->n; i++) {
-        View *view = view_new(in, V_COMPONENT, src);
+        InterpView *view = view_new(in, V_COMPONENT, src);
         view->component = i;
         for (const Type *t = e->arg[0]->type; t->kind == T_ARRAY; t = t->elem)
             view->arity++;
@@ -339,20 +340,20 @@ static int arity_of(const Expr *e)
     return doubles ? 2 * e->dims : e->dims;
 }
 
-static const View *const *views_of(Interp *in, const Val *arg, int n)
+static const InterpView *const *views_of(Interp *in, const Val *arg, int n)
 {
-    const View **view = NEW_ARRAY(in->arena, const View *, n);
+    const InterpView **view = NEW_ARRAY(in->arena, const InterpView *, n);
     for (int i = 0; i < n; i++)
         view[i] = arg[i].view;
     return view;
 }
 
-Val view_pattern(Interp *in, const Expr *e, const Val *arg, const Env *env)
+Val view_pattern(Interp *in, const Expr *e, const Val *arg, const InterpEnv *env)
 {
-    const View *src = arg[e->narg - 1].view;
+    const InterpView *src = arg[e->narg - 1].view;
     if (e->pattern == P_UNZIP)
         return unzip_views(in, e, src);
-    View *view = view_new(in, V_PATTERN, src);
+    InterpView *view = view_new(in, V_PATTERN, src);
     view->expr = e;
     view->env = env;
     view->type = e->type;

@@ -17,11 +17,11 @@
 enum { PAGE = 90, STEP = 2, PARAM_ROOM = 20 }; // columns
 
 // The params in sight and how they are printed, innermost first.
-typedef struct Names Names;
-struct Names {
+typedef struct PrintedNames PrintedNames;
+struct PrintedNames {
     const Param *param;
     const char *name;
-    const Names *outer;
+    const PrintedNames *outer;
 };
 
 typedef struct {
@@ -30,9 +30,10 @@ typedef struct {
     const Program *program; // NULL: an expression alone
     bool flat;              // on one line, given up after stop bytes
     size_t stop;
-} Printer;
+} IrPrinter;
 
-static void put(Printer *pr, const Expr *expr, int level, int indent, const Names *names);
+static void put(IrPrinter *pr, const Expr *expr, int level, int indent,
+                const PrintedNames *names);
 
 // Names -------------------------------------------------------------------------------
 
@@ -41,7 +42,7 @@ static const char *plain_name(const Param *param)
     return param->name ? param->name : "x";
 }
 
-static const char *name_of(const Param *param, const Names *names)
+static const char *name_of(const Param *param, const PrintedNames *names)
 {
     for (; names; names = names->outer)
         if (names->param == param)
@@ -50,7 +51,7 @@ static const char *name_of(const Param *param, const Names *names)
 }
 
 // Does the text of expr contain this name for something not bound inside expr?
-static bool uses_name(const Expr *expr, const char *name, const Names *names)
+static bool uses_name(const Expr *expr, const char *name, const PrintedNames *names)
 {
     if (expr->kind == E_PARAM)
         return !strcmp(name_of(expr->param, names), name);
@@ -78,9 +79,9 @@ static bool is_declared(const Program *program, const char *name)
     return false;
 }
 
-static bool is_taken(const Printer *pr, const char *name, const Names *names)
+static bool is_taken(const IrPrinter *pr, const char *name, const PrintedNames *names)
 {
-    for (const Names *n = names; n; n = n->outer)
+    for (const PrintedNames *n = names; n; n = n->outer)
         if (!strcmp(n->name, name))
             return true;
     return (pr->program && is_declared(pr->program, name)) || name_is_reserved(name);
@@ -88,16 +89,16 @@ static bool is_taken(const Printer *pr, const char *name, const Names *names)
 
 // Is the name free for a param of a lambda or let? In an expression alone what its body
 // uses freely is looked up too; in a program all of that is in sight already.
-static bool is_free(const Printer *pr, const char *name, const Param *param,
-                    const Expr *body, const Names *names)
+static bool is_free(const IrPrinter *pr, const char *name, const Param *param,
+                    const Expr *body, const PrintedNames *names)
 {
-    Names self = {param, "", names};
+    PrintedNames self = {param, "", names};
     return !is_taken(pr, name, names) &&
            (pr->program || !body || !uses_name(body, name, &self));
 }
 
-static const char *choose_name(Printer *pr, const Param *param, const Expr *body,
-                               const Names *names)
+static const char *choose_name(IrPrinter *pr, const Param *param, const Expr *body,
+                               const PrintedNames *names)
 {
     const char *name = plain_name(param);
     int stem = (int)strlen(name);
@@ -118,13 +119,13 @@ static int column(const Buf *out)
     return (int)(out->len - at);
 }
 
-static void newline(Printer *pr, int indent)
+static void newline(IrPrinter *pr, int indent)
 {
     buf_printf(pr->out, "\n%*s", indent, "");
 }
 
 // Breaks the line, or only a space on a flat line.
-static void soft_break(Printer *pr, int indent)
+static void soft_break(IrPrinter *pr, int indent)
 {
     if (pr->flat)
         buf_putc(pr->out, ' ');
@@ -132,11 +133,11 @@ static void soft_break(Printer *pr, int indent)
         newline(pr, indent);
 }
 
-static void put_any(Printer *pr, const Expr *expr, int level, int indent,
-                    const Names *names);
+static void put_any(IrPrinter *pr, const Expr *expr, int level, int indent,
+                    const PrintedNames *names);
 
 // Prints on the rest of this line; false and nothing printed if it does not fit.
-static bool put_flat(Printer *pr, const Expr *expr, int level, const Names *names)
+static bool put_flat(IrPrinter *pr, const Expr *expr, int level, const PrintedNames *names)
 {
     Buf text, *out = pr->out;
     int room = PAGE - column(out);
@@ -156,7 +157,8 @@ static bool put_flat(Printer *pr, const Expr *expr, int level, const Names *name
     return fits;
 }
 
-static void put(Printer *pr, const Expr *expr, int level, int indent, const Names *names)
+static void put(IrPrinter *pr, const Expr *expr, int level, int indent,
+                const PrintedNames *names)
 {
     if (pr->flat ? pr->out->len > pr->stop : put_flat(pr, expr, level, names))
         return;
@@ -203,7 +205,7 @@ static int nums_shown(const Expr *expr)
 }
 
 // What precedes an argument: the parenthesis, or a comma and perhaps a line break.
-static void open_arg(Printer *pr, bool *first, bool wide, int indent)
+static void open_arg(IrPrinter *pr, bool *first, bool wide, int indent)
 {
     if (*first)
         buf_putc(pr->out, '(');
@@ -217,8 +219,8 @@ static void open_arg(Printer *pr, bool *first, bool wide, int indent)
 }
 
 // The name and the arguments, without the last data argument where it is piped.
-static void put_pattern(Printer *pr, const Expr *e, bool piped, int indent,
-                        const Names *names)
+static void put_pattern(IrPrinter *pr, const Expr *e, bool piped, int indent,
+                        const PrintedNames *names)
 {
     bool first = true;
     pattern_print_name(pr->out, e->pattern, e->dims, e->par);
@@ -246,7 +248,8 @@ static void put_pattern(Printer *pr, const Expr *e, bool piped, int indent,
         buf_putc(pr->out, ')');
 }
 
-static void put_chain(Printer *pr, const Expr *expr, int indent, const Names *names)
+static void put_chain(IrPrinter *pr, const Expr *expr, int indent,
+                      const PrintedNames *names)
 {
     const Expr *data = expr->arg[expr->narg - 1];
     if (is_stage(data))
@@ -290,7 +293,7 @@ static int level_of(const Expr *expr)
     BUG("expression of kind %d", expr->kind);
 }
 
-static void put_args(Printer *pr, const Expr *expr, int indent, const Names *names)
+static void put_args(IrPrinter *pr, const Expr *expr, int indent, const PrintedNames *names)
 {
     bool first = true;
     for (int i = 0; i < expr->narg; i++) {
@@ -300,7 +303,8 @@ static void put_args(Printer *pr, const Expr *expr, int indent, const Names *nam
     buf_puts(pr->out, first ? "()" : ")");
 }
 
-static void put_select(Printer *pr, const Expr *expr, int indent, const Names *names)
+static void put_select(IrPrinter *pr, const Expr *expr, int indent,
+                       const PrintedNames *names)
 {
     static const char *const word[] = {"if ", "then ", "else "};
     for (int i = 0; i < 3; i++) {
@@ -311,7 +315,7 @@ static void put_select(Printer *pr, const Expr *expr, int indent, const Names *n
     }
 }
 
-static void put_op(Printer *pr, const Expr *expr, int indent, const Names *names)
+static void put_op(IrPrinter *pr, const Expr *expr, int indent, const PrintedNames *names)
 {
     const OpInfo *info = &op_info[expr->op];
     if (expr->op == OP_SELECT) {
@@ -331,9 +335,9 @@ static void put_op(Printer *pr, const Expr *expr, int indent, const Names *names
     }
 }
 
-static void put_let(Printer *pr, const Expr *expr, int indent, const Names *names)
+static void put_let(IrPrinter *pr, const Expr *expr, int indent, const PrintedNames *names)
 {
-    Names inner = {expr->param, NULL, names};
+    PrintedNames inner = {expr->param, NULL, names};
     inner.name = choose_name(pr, expr->param, expr->arg[1], names);
     buf_printf(pr->out, "let %s = ", inner.name);
     put(pr, expr->arg[0], LEVEL_ANY, indent + STEP, names);
@@ -343,7 +347,8 @@ static void put_let(Printer *pr, const Expr *expr, int indent, const Names *name
 }
 
 // The i-th param and those after it, then the body under all of them.
-static void put_lambda(Printer *pr, const Expr *expr, int i, int indent, const Names *names)
+static void put_lambda(IrPrinter *pr, const Expr *expr, int i, int indent,
+                       const PrintedNames *names)
 {
     if (i == expr->nparam) {
         buf_puts(pr->out, " ->");
@@ -351,7 +356,7 @@ static void put_lambda(Printer *pr, const Expr *expr, int i, int indent, const N
         put(pr, expr->arg[0], LEVEL_ANY, indent, names);
         return;
     }
-    Names inner = {expr->params[i], NULL, names};
+    PrintedNames inner = {expr->params[i], NULL, names};
     inner.name = choose_name(pr, expr->params[i], expr->arg[0], names);
     buf_printf(pr->out, "%s%s", i ? " " : "\\", inner.name);
     put_lambda(pr, expr, i + 1, indent, &inner);
@@ -365,7 +370,7 @@ static void put_num(Buf *out, const Arith *num)
     buf_puts(out, name ? "" : ")");
 }
 
-static void put_bare(Printer *pr, const Expr *expr, int indent, const Names *names)
+static void put_bare(IrPrinter *pr, const Expr *expr, int indent, const PrintedNames *names)
 {
     switch (expr->kind) {
     case E_LITERAL: put_literal(pr->out, expr); return;
@@ -398,8 +403,8 @@ static void put_bare(Printer *pr, const Expr *expr, int indent, const Names *nam
     }
 }
 
-static void put_any(Printer *pr, const Expr *expr, int level, int indent,
-                    const Names *names)
+static void put_any(IrPrinter *pr, const Expr *expr, int level, int indent,
+                    const PrintedNames *names)
 {
     bool parens = level_of(expr) < level;
     if (parens)
@@ -411,7 +416,7 @@ static void put_any(Printer *pr, const Expr *expr, int level, int indent,
 
 void expr_print(Buf *out, const Expr *expr)
 {
-    Printer pr = {.out = out, .arena = arena_new()};
+    IrPrinter pr = {.out = out, .arena = arena_new()};
     put(&pr, expr, LEVEL_ANY, 0, NULL);
     arena_free(pr.arena);
 }
@@ -449,7 +454,7 @@ static void put_opaque(Buf *out, const Function *f)
     buf_printf(out, "\" flops %d\n", f->flops);
 }
 
-static void put_body(Printer *pr, const Function *f, const Names *names)
+static void put_body(IrPrinter *pr, const Function *f, const PrintedNames *names)
 {
     buf_puts(pr->out, " =");
     if (!f->body) {
@@ -467,7 +472,7 @@ static void put_body(Printer *pr, const Function *f, const Names *names)
 }
 
 // The i-th parameter and those after it, then the rest under all of them.
-static void put_params(Printer *pr, const Function *f, int i, const Names *names)
+static void put_params(IrPrinter *pr, const Function *f, int i, const PrintedNames *names)
 {
     if (i == f->nparam) {
         buf_putc(pr->out, ')');
@@ -478,7 +483,7 @@ static void put_params(Printer *pr, const Function *f, int i, const Names *names
         put_body(pr, f, names);
         return;
     }
-    Names inner = {f->params[i], NULL, names};
+    PrintedNames inner = {f->params[i], NULL, names};
     inner.name = choose_name(pr, f->params[i], f->body, names);
     buf_puts(pr->out, inner.name);
     const Type *type = f->params[i]->type;
@@ -496,7 +501,7 @@ static void put_params(Printer *pr, const Function *f, int i, const Names *names
     put_params(pr, f, i + 1, &inner);
 }
 
-static void put_function(Printer *pr, const Function *f)
+static void put_function(IrPrinter *pr, const Function *f)
 {
     buf_printf(pr->out, "%s %s", f->is_def ? "def" : "fun", f->name);
     for (int i = 0; i < f->ngeneric; i++)
@@ -519,7 +524,7 @@ static const Function *next_def(const Program *program, int *def, int *generic)
 
 void ir_print(Buf *out, const Program *program)
 {
-    Printer pr = {.out = out, .arena = arena_new(), .program = program};
+    IrPrinter pr = {.out = out, .arena = arena_new(), .program = program};
     put_sizes(out, program);
     for (int i = 0; i < program->funs.len; i++)
         put_function(&pr, program->funs.at[i]);

@@ -167,11 +167,11 @@ typedef struct {
     Flow *f;
     int step, target;
     Set found;
-} Walk;
+} FlowWalk;
 
-static void walk(Walk *w, int from, int to, Set set);
+static void walk(FlowWalk *w, int from, int to, Set set);
 
-static void walk_loop(Walk *w, int start, int end, Set set)
+static void walk_loop(FlowWalk *w, int start, int end, Set set)
 {
     int first = w->step > 0 ? start + 1 : end - 1, last = w->step > 0 ? end : start;
     Set before = set_copy(w->f, set);
@@ -183,7 +183,7 @@ static void walk_loop(Walk *w, int start, int end, Set set)
     set_join(w->f, set, before); // no iteration at all
 }
 
-static void walk_if(Walk *w, int start, int end, Set set)
+static void walk_if(FlowWalk *w, int start, int end, Set set)
 {
     int middle = w->f->events.at[start].middle;
     Set other = set_copy(w->f, set);
@@ -197,7 +197,7 @@ static void walk_if(Walk *w, int start, int end, Set set)
     set_join(w->f, set, other);
 }
 
-static void walk(Walk *w, int from, int to, Set set)
+static void walk(FlowWalk *w, int from, int to, Set set)
 {
     for (int i = from; i != to; i += w->step) {
         const Event *e = &w->f->events.at[i];
@@ -221,7 +221,7 @@ static void walk(Walk *w, int from, int to, Set set)
 static Set reaching(Flow *f, int barrier, int step)
 {
     Set set = NEW_ARRAY(f->arena, uint64_t, f->words);
-    Walk w = {f, step, barrier, NEW_ARRAY(f->arena, uint64_t, f->words)};
+    FlowWalk w = {f, step, barrier, NEW_ARRAY(f->arena, uint64_t, f->words)};
     if (step > 0)
         walk(&w, 0, f->events.len, set);
     else

@@ -33,14 +33,14 @@ typedef struct {
     VEC(Stm *) made;
     int number; // of blocks opened before
     bool loop;
-} Level;
+} OpenBlock;
 
 typedef struct {
     Pass *pass;
     Arena *arena; // of this pass
     bool rewriting;
-    Table scope;  // variables, value: depth of the block; sizes are not in it
-    Level *level; // by depth
+    Table scope;      // variables, value: depth of the block; sizes are not in it
+    OpenBlock *level; // by depth
     int depth, nlevel, blocks;
     VEC(Entry) entries;
     int next; // entries opened so far in this walk
@@ -195,7 +195,7 @@ static int place_of(const Block *block, const Places *ints, const Stm *decl)
 
 static void insert_made(Indices *x, Block *block)
 {
-    const Level *level = &x->level[x->depth];
+    const OpenBlock *level = &x->level[x->depth];
     Block out = {0};
     Places ints = {0};
     if (!level->made.len)
@@ -226,7 +226,7 @@ static void open_level(Indices *x)
     if (++x->depth < x->nlevel)
         return;
     int n = MAX(8, 2 * x->nlevel);
-    Level *grown = NEW_ARRAY(x->arena, Level, n);
+    OpenBlock *grown = NEW_ARRAY(x->arena, OpenBlock, n);
     if (x->nlevel)
         memcpy(grown, x->level, sizeof *grown * (size_t)x->nlevel);
     for (int i = x->nlevel; i < n; i++)

@@ -31,9 +31,9 @@ typedef struct {
     VEC(const Arith *) ints; // made inside the block, so that no test before it knows them
     VEC(Moved) moved;        // sides of the conditions met so far
     bool give_up;
-} Split;
+} InteriorSplit;
 
-static bool is_made_inside(const Split *s, const Arith *a)
+static bool is_made_inside(const InteriorSplit *s, const Arith *a)
 {
     for (int i = 0; i < s->ints.len; i++)
         if (arith_mentions(a, s->ints.at[i]))
@@ -41,7 +41,7 @@ static bool is_made_inside(const Split *s, const Arith *a)
     return false;
 }
 
-static void need(Split *s, const Arith *cond)
+static void need(InteriorSplit *s, const Arith *cond)
 {
     ArithCtx *ctx = s->pass->ctx;
     if (s->niter)
@@ -63,7 +63,7 @@ static void need(Split *s, const Arith *cond)
 }
 
 // Replaces every boundary operation by the side that holds in the interior.
-static const Arith *inside(Split *s, const Arith *a);
+static const Arith *inside(InteriorSplit *s, const Arith *a);
 
 // Does it grow with the innermost variable? Mirrored positions fall, what is made of
 // constants and sizes stays.
@@ -77,7 +77,8 @@ static bool grows(const Arith *a)
     return false;
 }
 
-static const Arith *inside_choice(Split *s, const Arith *a, const Arith *x, const Arith *y)
+static const Arith *inside_choice(InteriorSplit *s, const Arith *a, const Arith *x,
+                                  const Arith *y)
 {
     ArithCtx *ctx = s->pass->ctx;
     // Of max(x, y) and min(x, y), x wins where `margin` >= 0. The position itself is the
@@ -91,7 +92,7 @@ static const Arith *inside_choice(Split *s, const Arith *a, const Arith *x, cons
     return first ? x : y;
 }
 
-static const Arith *inside_mod(Split *s, const Arith *x, const Arith *d)
+static const Arith *inside_mod(InteriorSplit *s, const Arith *x, const Arith *d)
 {
     ArithCtx *ctx = s->pass->ctx;
     int64_t lo, hi, n;
@@ -105,7 +106,7 @@ static const Arith *inside_mod(Split *s, const Arith *x, const Arith *d)
     return rest;
 }
 
-static const Arith *inside(Split *s, const Arith *a)
+static const Arith *inside(InteriorSplit *s, const Arith *a)
 {
     ArithCtx *ctx = s->pass->ctx;
     if (a->kind == A_CONST || a->kind == A_VAR)
@@ -146,7 +147,7 @@ static bool plain(const Arith *a)
     return true;
 }
 
-static const Arith *inside_index(Split *s, const Arith *a)
+static const Arith *inside_index(InteriorSplit *s, const Arith *a)
 {
     return !a || plain(a) || is_made_inside(s, a) ? a : inside(s, a);
 }
@@ -155,7 +156,7 @@ static const Arith *inside_index(Split *s, const Arith *a)
 // condition has its boundary operations replaced as indices have, so that the verifier
 // can see that the test implies it.
 
-static const Side *inside_side(const Split *s, const Side *side)
+static const Side *inside_side(const InteriorSplit *s, const Side *side)
 {
     for (int i = s->moved.len - 1; side && i >= 0; i--) // a value may be met again
         if (s->moved.at[i].from == side - !side->holds)
@@ -163,7 +164,7 @@ static const Side *inside_side(const Split *s, const Side *side)
     return side;
 }
 
-static const Side *inside_sides(Split *s, const Side *from, const KExpr *cond)
+static const Side *inside_sides(InteriorSplit *s, const Side *from, const KExpr *cond)
 {
     Side *to = NEW_ARRAY(s->pass->arena, Side, 2);
     for (int i = 0; i < 2; i++)
@@ -174,7 +175,7 @@ static const Side *inside_sides(Split *s, const Side *from, const KExpr *cond)
 }
 
 // Asks for a condition; gives it as it reads in the interior.
-static const KExpr *need_cond(Split *s, const KExpr *cond)
+static const KExpr *need_cond(InteriorSplit *s, const KExpr *cond)
 {
     KExpr *copy = NEW(s->pass->arena, KExpr);
     *copy = *cond;
@@ -186,7 +187,7 @@ static const KExpr *need_cond(Split *s, const KExpr *cond)
 }
 
 // Can the test before the block ask for these conditions?
-static bool can_need(const Split *s, const KExpr *cond)
+static bool can_need(const InteriorSplit *s, const KExpr *cond)
 {
     if (cond->kind != K_COND)
         return false;
@@ -196,9 +197,9 @@ static bool can_need(const Split *s, const KExpr *cond)
     return true;
 }
 
-static const KExpr *inside_value(Split *s, const KExpr *k);
+static const KExpr *inside_value(InteriorSplit *s, const KExpr *k);
 
-static const KExpr *copy_value(Split *s, const KExpr *k)
+static const KExpr *copy_value(InteriorSplit *s, const KExpr *k)
 {
     KExpr *copy = NEW(s->pass->arena, KExpr);
     *copy = *k;
@@ -215,7 +216,7 @@ static const KExpr *copy_value(Split *s, const KExpr *k)
     return copy;
 }
 
-static const KExpr *inside_value(Split *s, const KExpr *k)
+static const KExpr *inside_value(InteriorSplit *s, const KExpr *k)
 {
     if (!k || k->kind == K_LITERAL || k->kind == K_VAR || k->kind == K_COND)
         return k;
@@ -228,9 +229,9 @@ static const KExpr *inside_value(Split *s, const KExpr *k)
     return copy_value(s, k);
 }
 
-static void inside_block(Split *s, const Block *from, Block *to);
+static void inside_block(InteriorSplit *s, const Block *from, Block *to);
 
-static void inside_stm(Split *s, const Stm *from, Block *to)
+static void inside_stm(InteriorSplit *s, const Stm *from, Block *to)
 {
     if (from->kind == ST_IF && can_need(s, from->value) && !from->other.len) {
         const KExpr *cond = need_cond(s, from->value);
@@ -259,14 +260,14 @@ static void inside_stm(Split *s, const Stm *from, Block *to)
     VEC_PUSH(s->pass->arena, to, stm);
 }
 
-static void inside_block(Split *s, const Block *from, Block *to)
+static void inside_block(InteriorSplit *s, const Block *from, Block *to)
 {
     for (int i = 0; i < from->len && !s->give_up; i++)
         inside_stm(s, from->at[i], to);
 }
 
 // Does some other condition, smaller by a constant, imply this one?
-static bool implied(const Split *s, int i)
+static bool implied(const InteriorSplit *s, int i)
 {
     for (int k = 0; k < s->ncond; k++) {
         int64_t slack;
@@ -278,7 +279,7 @@ static bool implied(const Split *s, int i)
     return false;
 }
 
-static const KExpr *interior_test(const Split *s)
+static const KExpr *interior_test(const InteriorSplit *s)
 {
     const Arith **cond = NEW_ARRAY(s->pass->arena, const Arith *, s->ncond);
     int n = 0;
@@ -292,7 +293,7 @@ static const KExpr *interior_test(const Split *s)
 
 static void split_block(Pass *pass, Block *block)
 {
-    Split s = {.pass = pass};
+    InteriorSplit s = {.pass = pass};
     Block interior = {0};
     inside_block(&s, block, &interior);
     if (s.give_up || s.ncond == 0)

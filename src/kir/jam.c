@@ -27,13 +27,13 @@ typedef VEC(Stm *) Stms;
 typedef struct {
     uint64_t sets, reads, stores, loads, makes, indexed;
     bool barrier;
-} Marks;
+} TouchMarks;
 
 typedef struct {
     Pass *pass;
     Arena *arena; // of this pass
     Table table;  // of statements that were looked at
-    VEC(Marks) marks;
+    VEC(TouchMarks) marks;
 } Jam;
 
 // Marks -----------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ static uint64_t bits_of_index(const Arith *a)
     return bits;
 }
 
-static void mark_value(Marks *m, const KExpr *e)
+static void mark_value(TouchMarks *m, const KExpr *e)
 {
     if (!e)
         return;
@@ -66,7 +66,7 @@ static void mark_value(Marks *m, const KExpr *e)
         mark_value(m, e->arg[i]);
 }
 
-static void mark_stm(Marks *m, const Stm *stm)
+static void mark_stm(TouchMarks *m, const Stm *stm)
 {
     if (stm->kind == ST_DECL || stm->kind == ST_ASSIGN)
         m->sets |= bit_of(stm->var);
@@ -83,12 +83,12 @@ static void mark_stm(Marks *m, const Stm *stm)
         mark_stm(m, stm->other.at[i]);
 }
 
-static Marks *marks_of(Jam *jam, const Stm *stm)
+static TouchMarks *marks_of(Jam *jam, const Stm *stm)
 {
     Key key = {stm, NULL, NULL};
     int entry = table_find(&jam->table, key);
     if (entry < 0) {
-        Marks marks = {0};
+        TouchMarks marks = {0};
         mark_stm(&marks, stm);
         entry = table_push(&jam->table, key, jam->marks.len);
         VEC_PUSH(jam->arena, &jam->marks, marks);
@@ -99,7 +99,7 @@ static Marks *marks_of(Jam *jam, const Stm *stm)
 // Whether neither order can matter, as far as the marks tell.
 static bool are_apart(Jam *jam, const Stm *one, const Stm *other)
 {
-    Marks a = *marks_of(jam, one), b = *marks_of(jam, other);
+    TouchMarks a = *marks_of(jam, one), b = *marks_of(jam, other);
     return !a.barrier && !b.barrier && !(a.sets & (b.reads | b.sets)) &&
            !(b.sets & a.reads) && !(a.stores & b.loads) && !(b.stores & a.loads) &&
            !(a.makes & b.indexed) && !(b.makes & a.indexed);

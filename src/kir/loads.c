@@ -24,7 +24,7 @@ typedef struct {
 typedef struct {
     int version, uses;
     const Var *var; // in the second walk, if it is used at least twice
-} Entry;
+} LoadEntry;
 
 typedef struct {
     Pass *pass;
@@ -32,7 +32,7 @@ typedef struct {
     bool rewriting;
     Table table; // value: number of the entry
     VEC(State) states;
-    VEC(Entry) entries;
+    VEC(LoadEntry) entries;
     int next; // entries opened so far in this walk
     Kernel *kernel;
     Block *out; // where the statements of the block go
@@ -61,12 +61,12 @@ static bool is_candidate(const KExpr *e)
     return e->kind == K_LOAD && e->buffer->space != MEM_PRIVATE;
 }
 
-static Entry *find_entry(Loads *l, const KExpr *e)
+static LoadEntry *find_entry(Loads *l, const KExpr *e)
 {
     int i = table_find(&l->table, (Key){e->buffer, e->arith, e->type});
     if (i < 0)
         return NULL;
-    Entry *entry = &l->entries.at[l->table.entry.at[i].value];
+    LoadEntry *entry = &l->entries.at[l->table.entry.at[i].value];
     return entry->version == state_of(l, e->buffer)->version ? entry : NULL;
 }
 
@@ -84,10 +84,10 @@ static const Var *declare_load(Loads *l, const KExpr *e)
 static void open_entry(Loads *l, const KExpr *e, const Stm *stm)
 {
     if (!l->rewriting) {
-        Entry fresh = {0};
+        LoadEntry fresh = {0};
         VEC_PUSH(l->arena, &l->entries, fresh);
     }
-    Entry *entry = &l->entries.at[l->next];
+    LoadEntry *entry = &l->entries.at[l->next];
     entry->version = state_of(l, e->buffer)->version;
     bool own = stm->kind == ST_DECL && stm->value == e && stm->var->is_const;
     if (own)
@@ -135,7 +135,7 @@ static const KExpr *visit(Loads *l, const KExpr *e)
 {
     if (!is_candidate(e))
         return visit_args(l, e);
-    Entry *entry = find_entry(l, e);
+    LoadEntry *entry = find_entry(l, e);
     if (!entry)
         return e;
     if (!l->rewriting)

@@ -27,7 +27,7 @@ typedef struct {
     bool outside;    // used outside such loops, or by another
     bool written;    // in such a loop
     bool repeated;   // that loop is inside a sequential loop
-} Life;
+} VarUse;
 
 typedef struct {
     ArithCtx *ctx;
@@ -35,13 +35,13 @@ typedef struct {
     Diags *diags;
     Table names; // declared things; value: HAVE_..., or for variables an index
     VEC(const Stm *) loops;
-    VEC(Life) lives;
+    VEC(VarUse) lives;
     VEC(const Side *) sides;  // open ones
     VEC(const KExpr *) conds; // that hold here
     Arena *arena;
     const char *divergent; // why no barrier may stand here, or NULL
     bool ok, ranges;       // ranges: those of indices are checked too
-} Check;
+} Verifier;
 
 enum { LOOPS_MOST = 32 }; // as many sequential loops around an access are looked at
 
@@ -52,12 +52,12 @@ static Key key_of(const void *p)
     return (Key){p, NULL, NULL};
 }
 
-static void declare(Check *c, const void *p, int value)
+static void declare(Verifier *c, const void *p, int value)
 {
     table_push(&c->names, key_of(p), value);
 }
 
-static void fail(Check *c, const char *code, const char *what, const char *name)
+static void fail(Verifier *c, const char *code, const char *what, const char *name)
 {
     c->ok = diag_error(c->diags, span_none, code, "kernel %s: %s: %s", c->kernel->name,
                        name, what);
@@ -66,19 +66,19 @@ static void fail(Check *c, const char *code, const char *what, const char *name)
 // Lives are kept in the same table under the variable's address plus a tag.
 static const int life_tag;
 
-static void begin_life(Check *c, const void *p, bool set)
+static void begin_life(Verifier *c, const void *p, bool set)
 {
-    Life life = {.depth = c->loops.len, .outside = set};
+    VarUse life = {.depth = c->loops.len, .outside = set};
     table_push(&c->names, (Key){p, &life_tag, NULL}, c->lives.len);
     VEC_PUSH(c->arena, &c->lives, life);
 }
 
-static void use_life(Check *c, const void *p, bool write, const char *name)
+static void use_life(Verifier *c, const void *p, bool write, const char *name)
 {
     int entry = table_find(&c->names, (Key){p, &life_tag, NULL});
     if (entry < 0)
         return;
-    Life *life = &c->lives.at[c->names.entry.at[entry].value];
+    VarUse *life = &c->lives.at[c->names.entry.at[entry].value];
     const Stm *loop = NULL;
     bool repeated = false;
     for (int i = life->depth; i < c->loops.len && !loop; i++) {
@@ -99,7 +99,7 @@ static void use_life(Check *c, const void *p, bool write, const char *name)
 // Integers ----------------------------------------------------------------------------
 
 // Every variable of a is in scope; says whether one of them is divergent.
-static bool check_arith(Check *c, const Arith *a)
+static bool check_arith(Verifier *c, const Arith *a)
 {
     bool divergent = false;
     if (a->kind == A_VAR) {
@@ -117,12 +117,12 @@ static bool check_arith(Check *c, const Arith *a)
 
 typedef struct {
     int sides, conds;
-} Scope;
+} VerifyScope;
 
 // Goes to where a condition holds or does not; side: as the front end has it, or NULL.
-static Scope open_scope(Check *c, const Side *side, const KExpr *cond, bool holds)
+static VerifyScope open_scope(Verifier *c, const Side *side, const KExpr *cond, bool holds)
 {
-    Scope outer = {c->sides.len, c->conds.len};
+    VerifyScope outer = {c->sides.len, c->conds.len};
     if (side)
         VEC_PUSH(c->arena, &c->sides, side);
     if (holds && cond->kind == K_COND)
@@ -130,13 +130,13 @@ static Scope open_scope(Check *c, const Side *side, const KExpr *cond, bool hold
     return outer;
 }
 
-static void close_scope(Check *c, Scope outer)
+static void close_scope(Verifier *c, VerifyScope outer)
 {
     c->sides.len = outer.sides;
     c->conds.len = outer.conds;
 }
 
-static bool is_open(const Check *c, const Side *side)
+static bool is_open(const Verifier *c, const Side *side)
 {
     for (int i = c->sides.len - 1; i >= 0; i--)
         if (c->sides.at[i] == side)
@@ -145,7 +145,7 @@ static bool is_open(const Check *c, const Side *side)
 }
 
 // Is it at least 0 in each iteration of the loops around, by all that is known here?
-static bool is_nonneg(Check *c, const Arith *a)
+static bool is_nonneg(Verifier *c, const Arith *a)
 {
     const Arith *iter[LOOPS_MOST];
     int n = 0;
@@ -158,7 +158,7 @@ static bool is_nonneg(Check *c, const Arith *a)
     return least && arith_nonneg(c->ctx, least);
 }
 
-static bool is_implied(Check *c, const Side *side)
+static bool is_implied(Verifier *c, const Side *side)
 {
     const KExpr *cond = side->cond;
     if (cond->kind != K_COND || (!side->holds && cond->n > 1))
@@ -172,14 +172,15 @@ static bool is_implied(Check *c, const Side *side)
 }
 
 // Is the access within its buffer, by all that is known here?
-static bool is_within(Check *c, const Buffer *buffer, const Arith *index, const Type *type)
+static bool is_within(Verifier *c, const Buffer *buffer, const Arith *index,
+                      const Type *type)
 {
     int width = type->kind == T_VECTOR ? type->width : 1;
     const Arith *last = arith_addc(c->ctx, buffer->count, -width);
     return arith_nonneg(c->ctx, index) && arith_le(c->ctx, index, last);
 }
 
-static bool left_none(const Check *c, const Side *side)
+static bool left_none(const Verifier *c, const Side *side)
 {
     while (side && is_open(c, side))
         side = side->outer;
@@ -187,8 +188,8 @@ static bool left_none(const Check *c, const Side *side)
 }
 
 // Has the access left no side that it needs?
-static bool is_guarded(Check *c, const Side *side, const Buffer *buffer, const Arith *index,
-                       const Type *type)
+static bool is_guarded(Verifier *c, const Side *side, const Buffer *buffer,
+                       const Arith *index, const Type *type)
 {
     if (left_none(c, side))
         return true;
@@ -203,7 +204,7 @@ static bool is_guarded(Check *c, const Side *side, const Buffer *buffer, const A
     return right;
 }
 
-static void check_range(Check *c, const Buffer *buffer, const Arith *index,
+static void check_range(Verifier *c, const Buffer *buffer, const Arith *index,
                         const Type *type)
 {
     int64_t lo, hi, least, most;
@@ -215,7 +216,7 @@ static void check_range(Check *c, const Buffer *buffer, const Arith *index,
 }
 
 // An access to a buffer, by a load or a store.
-static void check_access(Check *c, const Buffer *buffer, const Arith *index,
+static void check_access(Verifier *c, const Buffer *buffer, const Arith *index,
                          const Type *type, const Side *side, bool write)
 {
     if (table_find(&c->names, key_of(buffer)) < 0)
@@ -232,9 +233,9 @@ static void check_access(Check *c, const Buffer *buffer, const Arith *index,
 
 // Values ------------------------------------------------------------------------------
 
-static bool check_value(Check *c, const KExpr *e);
+static bool check_value(Verifier *c, const KExpr *e);
 
-static bool check_variable(Check *c, const Var *var)
+static bool check_variable(Verifier *c, const Var *var)
 {
     int entry = table_find(&c->names, key_of(var));
     if (entry < 0)
@@ -243,17 +244,17 @@ static bool check_variable(Check *c, const Var *var)
     return entry < 0 || c->names.entry.at[entry].value == HAVE_DIVERGENT;
 }
 
-static void check_load(Check *c, const KExpr *e)
+static void check_load(Verifier *c, const KExpr *e)
 {
     check_access(c, e->buffer, e->arith, e->type, e->side, false);
 }
 
-static bool check_args(Check *c, const KExpr *e)
+static bool check_args(Verifier *c, const KExpr *e)
 {
     bool divergent = false;
     for (int i = 0; i < e->n; i++) {
         const Side *side = kexpr_side(e, i);
-        Scope outer = open_scope(c, side, e->arg[0], side && side->holds);
+        VerifyScope outer = open_scope(c, side, e->arg[0], side && side->holds);
         divergent |= check_value(c, e->arg[i]);
         close_scope(c, outer);
     }
@@ -261,7 +262,7 @@ static bool check_args(Check *c, const KExpr *e)
 }
 
 // Checks a value; true if it is divergent.
-static bool check_value(Check *c, const KExpr *e)
+static bool check_value(Verifier *c, const KExpr *e)
 {
     bool divergent = false;
     switch (e->kind) {
@@ -289,9 +290,9 @@ static bool check_value(Check *c, const KExpr *e)
 
 // Statements --------------------------------------------------------------------------
 
-static void check_block(Check *c, const Block *block);
+static void check_block(Verifier *c, const Block *block);
 
-static void check_inner(Check *c, const Block *block, const char *divergent)
+static void check_inner(Verifier *c, const Block *block, const char *divergent)
 {
     const char *outer = c->divergent;
     int len = c->names.entry.len;
@@ -302,7 +303,7 @@ static void check_inner(Check *c, const Block *block, const char *divergent)
     table_pop(&c->names, len);
 }
 
-static bool inside(const Check *c, LoopKind kind)
+static bool inside(const Verifier *c, LoopKind kind)
 {
     for (int i = 0; i < c->loops.len; i++)
         if (c->loops.at[i]->loop == kind)
@@ -310,7 +311,7 @@ static bool inside(const Check *c, LoopKind kind)
     return false;
 }
 
-static void check_nesting(Check *c, const Stm *stm)
+static void check_nesting(Verifier *c, const Stm *stm)
 {
     const char *name = stm->iter->name;
     for (int i = 0; i < c->loops.len; i++)
@@ -335,7 +336,7 @@ static const char *loop_divergence(const Stm *stm, bool extent_divergent)
     return NULL;
 }
 
-static void check_for(Check *c, const Stm *stm)
+static void check_for(Verifier *c, const Stm *stm)
 {
     bool extent = check_arith(c, stm->extent);
     extent |= stm->value && check_value(c, stm->value);
@@ -353,11 +354,11 @@ static void check_for(Check *c, const Stm *stm)
     table_pop(&c->names, len);
 }
 
-static void check_if(Check *c, const Stm *stm)
+static void check_if(Verifier *c, const Stm *stm)
 {
     bool divergent = check_value(c, stm->value);
     const char *why = divergent ? "under a condition of an item" : NULL;
-    Scope outer = open_scope(c, stm->side ? &stm->side[0] : NULL, stm->value, true);
+    VerifyScope outer = open_scope(c, stm->side ? &stm->side[0] : NULL, stm->value, true);
     check_inner(c, &stm->body, why);
     close_scope(c, outer);
     open_scope(c, stm->side ? &stm->side[1] : NULL, stm->value, false);
@@ -365,7 +366,7 @@ static void check_if(Check *c, const Stm *stm)
     close_scope(c, outer);
 }
 
-static void check_decl(Check *c, const Stm *stm)
+static void check_decl(Verifier *c, const Stm *stm)
 {
     bool divergent = stm->value && check_value(c, stm->value);
     bool uniform = stm->var->is_const && !divergent;
@@ -374,7 +375,7 @@ static void check_decl(Check *c, const Stm *stm)
         begin_life(c, stm->var, stm->value != NULL);
 }
 
-static void check_assign(Check *c, const Stm *stm)
+static void check_assign(Verifier *c, const Stm *stm)
 {
     check_value(c, stm->value);
     if (table_find(&c->names, key_of(stm->var)) < 0)
@@ -384,13 +385,13 @@ static void check_assign(Check *c, const Stm *stm)
     use_life(c, stm->var, true, stm->var->name);
 }
 
-static void check_array(Check *c, const Buffer *buffer)
+static void check_array(Verifier *c, const Buffer *buffer)
 {
     if (!arith_is_const(buffer->count, NULL))
         fail(c, "L108", "a private or local array without a constant size", buffer->name);
 }
 
-static void check_stm(Check *c, const Stm *stm)
+static void check_stm(Verifier *c, const Stm *stm)
 {
     bool divergent;
     switch (stm->kind) {
@@ -429,7 +430,7 @@ static void check_stm(Check *c, const Stm *stm)
     BUG("statement of kind %d", stm->kind);
 }
 
-static void check_block(Check *c, const Block *block)
+static void check_block(Verifier *c, const Block *block)
 {
     for (int i = 0; i < block->len; i++)
         check_stm(c, block->at[i]);
@@ -438,7 +439,7 @@ static void check_block(Check *c, const Block *block)
 static bool check_kernel(ArithCtx *ctx, const Kernel *kernel, bool ranges, Diags *diags)
 {
     Arena *arena = arena_new();
-    Check c = {.ctx = ctx, .kernel = kernel, .diags = diags, .arena = arena, .ok = true};
+    Verifier c = {.ctx = ctx, .kernel = kernel, .diags = diags, .arena = arena, .ok = true};
     c.ranges = ranges;
     table_init(&c.names, arena);
     for (int i = 0; i < kernel->params.len; i++)

@@ -17,11 +17,11 @@ typedef struct {
     const Env *env;
     const View *in, *out, *init;
     bool atomic;
-} Keyed;
+} KeyedFold;
 
 static void fill_step(Lower *l, void *user, const Arith *iter)
 {
-    const Keyed *k = user;
+    const KeyedFold *k = user;
     gen_copy(l, k->init, view_elem(l, k->out, iter));
 }
 
@@ -57,7 +57,7 @@ static bool is_update(const KExpr *value, const View *place)
     return false;
 }
 
-static void update_atomically(Lower *l, const Keyed *k, const View *value,
+static void update_atomically(Lower *l, const KeyedFold *k, const View *value,
                               const View *place)
 {
     for (int i = 0; place->type->kind == T_TUPLE && i < place->type->n; i++)
@@ -79,7 +79,7 @@ static void update_atomically(Lower *l, const Keyed *k, const View *value,
     stm->atomic = true;
 }
 
-static void update_element(Lower *l, const Keyed *k, const View *key, const View *value)
+static void update_element(Lower *l, const KeyedFold *k, const View *key, const View *value)
 {
     const Arith *at = value_index(l, view_read(l, key), k->expr->span);
     const Arith *end = arith_addc(l->ctx, k->expr->type->len, -1);
@@ -98,7 +98,7 @@ static void update_element(Lower *l, const Keyed *k, const View *key, const View
 
 static void update_step(Lower *l, void *user, const Arith *iter)
 {
-    const Keyed *k = user;
+    const KeyedFold *k = user;
     const View *elem = view_elem(l, k->in, iter);
     update_element(l, k, view_get(l, elem, 0), view_get(l, elem, 1));
 }
@@ -108,7 +108,7 @@ enum { ROW_MOST = 16 };
 // A row of elements: all are read first.
 static void update_row(Lower *l, void *user, const Arith *iter)
 {
-    const Keyed *k = user;
+    const KeyedFold *k = user;
     const View *row = view_elem(l, k->in, iter), *elem[ROW_MOST];
     int64_t n;
     if (!arith_is_const(row->type->len, &n) || n > ROW_MOST) {
@@ -135,8 +135,8 @@ static bool is_memory(const View *view)
 
 static void gen_in_order(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
-    Keyed k = {expr, env, eval(l, expr->arg[1], env), out, eval(l, expr->arg[0], env),
-               false};
+    KeyedFold k = {expr, env, eval(l, expr->arg[1], env), out, eval(l, expr->arg[0], env),
+                   false};
     bool begun = kernel_begin(l, expr);
     gen_loop(l, LOOP_SEQ, 0, false, expr->type->len, fill_step, &k);
     gen_loop(l, LOOP_SEQ, 0, false, k.in->type->len, update_step, &k);
@@ -146,7 +146,7 @@ static void gen_in_order(Lower *l, const Expr *expr, const Env *env, const View 
 
 static void update_all(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
-    Keyed k = {expr, env, eval(l, expr->arg[1], env), out, NULL, true};
+    KeyedFold k = {expr, env, eval(l, expr->arg[1], env), out, NULL, true};
     if (l->failed)
         return;
     bool begun = kernel_begin(l, expr);

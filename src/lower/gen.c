@@ -119,9 +119,10 @@ static const KExpr *eval_op_args(Lower *l, Op op, const Type *type, const KExpr 
 // A scalar component of a tuple: the way down to it; n 0 is the value itself.
 typedef struct {
     int n, field[8];
-} Part;
+} TuplePart;
 
-static const KExpr *read_part(Lower *l, const Expr *expr, const Env *env, const Part *part)
+static const KExpr *read_part(Lower *l, const Expr *expr, const Env *env,
+                              const TuplePart *part)
 {
     const View *view = eval(l, expr, env);
     for (int i = 0; i < part->n; i++)
@@ -141,7 +142,8 @@ static bool loads(const KExpr *value, const Block *block, int from)
 // condition and may be merged; NULL where they could be out of bounds, or there are none.
 // Within a side that is tried so itself, what is out of bounds is so for that one too: its
 // value is thrown away, and is not made a second time here.
-static const KExpr *eval_ahead(Lower *l, const Expr *expr, const Env *env, const Part *part)
+static const KExpr *eval_ahead(Lower *l, const Expr *expr, const Env *env,
+                               const TuplePart *part)
 {
     if (!l->options->eager || !l->block)
         return NULL;
@@ -159,8 +161,8 @@ static const KExpr *eval_ahead(Lower *l, const Expr *expr, const Env *env, const
 }
 
 // One side of an `if`, in a block of its own, under the facts of its condition.
-static const KExpr *eval_side(Lower *l, const Expr *expr, const Env *env, const Part *part,
-                              Block *block, const Side *side)
+static const KExpr *eval_side(Lower *l, const Expr *expr, const Env *env,
+                              const TuplePart *part, Block *block, const Side *side)
 {
     Outside outside = side_open(l, side, block);
     side_assume(l, side);
@@ -183,7 +185,7 @@ static const KExpr *unbranched(Lower *l, Block *side, const KExpr *value)
 
 // Tuples are chosen component by component.
 static const View *select_part(Lower *l, const Expr *expr, const Env *env,
-                               const KExpr *cond, const Type *type, Part part)
+                               const KExpr *cond, const Type *type, TuplePart part)
 {
     if (type->kind == T_TUPLE && part.n < COUNTOF(part.field)) {
         const View **item = NEW_ARRAY(l->arena, const View *, type->n);
@@ -213,7 +215,7 @@ static const View *eval_select(Lower *l, const Expr *expr, const Env *env)
         return eval(l, expr->arg[cond->number != 0 ? 1 : 2], env);
     if (expr->type->kind == T_TUPLE && cond->kind != K_COND)
         cond = k_named(l, cond, "chosen"); // each component asks for it
-    return select_part(l, expr, env, cond, expr->type, (Part){0});
+    return select_part(l, expr, env, cond, expr->type, (TuplePart){0});
 }
 
 // && and ||: the right argument is on a side of the left one.

@@ -136,10 +136,11 @@ typedef struct {
     Part part;
     const Arith **col, **line; // of the lane
     const Arith **from, **to;  // columns that it moves for the group
-} Way;
+} StreamWay;
 
 // Cell (j, c) of the lane, of a row of the grid.
-static void set_cell(Stream *s, const Arith *row, int64_t j, int64_t c, const Way *way)
+static void set_cell(Stream *s, const Arith *row, int64_t j, int64_t c,
+                     const StreamWay *way)
 {
     s->j = j;
     s->c = c;
@@ -160,7 +161,7 @@ static int64_t rows_ahead(const Stream *s)
     return s->relay > 1 ? s->batch : s->times * s->phases > 1;
 }
 
-static const Arith *row_of(Stream *s, const Arith *row, const Way *way)
+static const Arith *row_of(Stream *s, const Arith *row, const StreamWay *way)
 {
     if (way->part != PART_ANY)
         return row;
@@ -186,7 +187,7 @@ static void load_cell(Stream *s, int g, int64_t j, int64_t c)
 }
 
 // The rows that come next, into registers of their own, early. newest: of all.
-static void load_ahead(Stream *s, const Arith *newest, const Way *way)
+static void load_ahead(Stream *s, const Arith *newest, const StreamWay *way)
 {
     if (s->in_rows)
         return;
@@ -220,7 +221,7 @@ static void name_pieces(Stream *s, bool inside, const Arith **from, const Arith 
 
 // The rows that enter the first ring next, into registers, or at once, by copies that go on
 // by themselves. newest: of all.
-static void load_pieces(Stream *s, const Arith *newest, const Way *way)
+static void load_pieces(Stream *s, const Arith *newest, const StreamWay *way)
 {
     for (int g = 0; g < s->nstate; g++) {
         if (!s->field[g].used)
@@ -244,7 +245,7 @@ static void enter_pieces(Stream *s)
 }
 
 // Copies of the rows that enter from here to the next barrier are begun together.
-static void begin_copies(Stream *s, const Arith *next, const Way *way)
+static void begin_copies(Stream *s, const Arith *next, const StreamWay *way)
 {
     int64_t first = s->phase;
     for (; s->phase < first + s->batch; s->phase++)
@@ -261,7 +262,7 @@ static void meet(Stream *s)
 }
 
 // The next row of each grid of the state becomes the newest.
-static void take_ahead(Stream *s, const Arith *newest, const Way *way)
+static void take_ahead(Stream *s, const Arith *newest, const StreamWay *way)
 {
     for (int g = 0; s->in_rows && g < s->nstate; g++)
         if (s->field[g].used) {
@@ -304,7 +305,7 @@ static void open_if(Stream *s, const Arith *const *cond, int n)
 }
 
 // Opens an `if` for the cells of the last level that this lane writes.
-static void open_writes(Stream *s, const Arith *row, const Way *way)
+static void open_writes(Stream *s, const Arith *row, const StreamWay *way)
 {
     ArithCtx *c = s->l->ctx;
     int64_t side = s->halo / s->cols;
@@ -322,7 +323,7 @@ static void open_writes(Stream *s, const Arith *row, const Way *way)
 }
 
 // In three dimensions, for row j of the lane.
-static void open_line(Stream *s, int64_t j, const Way *way)
+static void open_line(Stream *s, int64_t j, const StreamWay *way)
 {
     ArithCtx *c = s->l->ctx;
     if (s->dims != 3)
@@ -337,7 +338,7 @@ static void open_line(Stream *s, int64_t j, const Way *way)
 
 // Cell (j, k) of the lane, where the grid may end within the lane.
 static void write_cell(Stream *s, int g, const KExpr *value, const Arith *row, int64_t j,
-                       int64_t k, const Way *way)
+                       int64_t k, const StreamWay *way)
 {
     Lower *l = s->l;
     Block *here = l->block;
@@ -361,7 +362,7 @@ const KExpr *stream_value(Stream *s, const Field *field)
 
 // Grid g of the result, whose row a field has just got; computed: it is in registers.
 static void write_row(Stream *s, int g, const Field *field, bool computed,
-                      const Arith *newest, const Way *way)
+                      const Arith *newest, const StreamWay *way)
 {
     Lower *l = s->l;
     const Arith *row = arith_addc(l->ctx, newest, -field->delay);
@@ -396,14 +397,16 @@ static bool stays(Stream *s, int g, const Field *field)
 }
 
 // The grids of the result that a field is; it is computed for nothing else if it is last.
-static void write_rows(Stream *s, const Field *field, const Arith *newest, const Way *way)
+static void write_rows(Stream *s, const Field *field, const Arith *newest,
+                       const StreamWay *way)
 {
     for (int g = 0; g < s->nstate; g++)
         if (stream_field(s, s->steps, g) == field && !stays(s, g, field))
             write_row(s, g, field, field->depth > 0 || field->step == 0, newest, way);
 }
 
-static void compute_row(Stream *s, const Field *field, const Arith *newest, const Way *way)
+static void compute_row(Stream *s, const Field *field, const Arith *newest,
+                        const StreamWay *way)
 {
     const Arith *row = row_of(s, arith_addc(s->l->ctx, newest, -field->delay), way);
     if (s->in_rows) {
@@ -419,7 +422,8 @@ static void compute_row(Stream *s, const Field *field, const Arith *newest, cons
 }
 
 // New rows of the fields from number i on that may meet once: a stage, or a state.
-static int compute_rows(Stream *s, int64_t step, int i, const Arith *newest, const Way *way)
+static int compute_rows(Stream *s, int64_t step, int i, const Arith *newest,
+                        const StreamWay *way)
 {
     Field *done[GRIDS_MAX];
     int n = 0, stages = s->ngrid - s->nstate, end = i < stages ? i + 1 : s->ngrid;
@@ -439,7 +443,7 @@ static int compute_rows(Stream *s, int64_t step, int i, const Arith *newest, con
 }
 
 // What left the last warp a barrier ago is written.
-static void write_pieces(Stream *s, const Arith *newest, const Way *way)
+static void write_pieces(Stream *s, const Arith *newest, const StreamWay *way)
 {
     Lower *l = s->l;
     ArithCtx *c = l->ctx;
@@ -468,7 +472,7 @@ static void write_pieces(Stream *s, const Arith *newest, const Way *way)
 }
 
 // The newest row of a warp among those that do one step after another.
-static const Arith *own_row(Stream *s, const Arith *newest, const Way *way)
+static const Arith *own_row(Stream *s, const Arith *newest, const StreamWay *way)
 {
     ArithCtx *c = s->l->ctx;
     const Arith *row = arith_sub(c, newest, arith_mulc(c, s->warp, s->lag));
@@ -479,7 +483,7 @@ static const Arith *own_row(Stream *s, const Arith *newest, const Way *way)
 }
 
 // One iteration: as many rows as a window has, from y on.
-static void gen_rows(Stream *s, const Way *way, const Arith *y)
+static void gen_rows(Stream *s, const StreamWay *way, const Arith *y)
 {
     for (s->phase = 0; s->phase < s->phases && !s->l->failed; s->phase++) {
         const Arith *newest = arith_addc(s->l->ctx, y, s->phase);
@@ -530,7 +534,7 @@ static int64_t last_inside(const Stream *s)
 }
 
 // Any rows: those near the border in a way of their own.
-static void gen_any_rows(Stream *s, const Way *way, const Arith *y)
+static void gen_any_rows(Stream *s, const StreamWay *way, const Arith *y)
 {
     Lower *l = s->l;
     Block *here = l->block;
@@ -539,7 +543,7 @@ static void gen_any_rows(Stream *s, const Way *way, const Arith *y)
         const Arith *cond[] = {arith_addc(l->ctx, y, -first_inside(s)),
                                arith_sub(l->ctx, arith_const(l->ctx, last_inside(s)), y)};
         Stm *branch = open_choice(s, cond, 2);
-        Way side = *way;
+        StreamWay side = *way;
         side.part = PART_SIDE;
         gen_rows(s, &side, name_index(s, "y", y, first_inside(s), last_inside(s), 1));
         l->block = &branch->other;
@@ -549,7 +553,7 @@ static void gen_any_rows(Stream *s, const Way *way, const Arith *y)
 }
 
 // Iterations of the walk from number `first` on. near: their rows may be near the border.
-static void gen_iterations(Stream *s, const Way *way, const Arith *first,
+static void gen_iterations(Stream *s, const StreamWay *way, const Arith *first,
                            const Arith *count, bool near)
 {
     Lower *l = s->l;
@@ -589,7 +593,7 @@ static const Arith *iterations_before(Stream *s, const char *name, int64_t row)
 // Columns that no border is near: the rows near it have a loop of their own, which runs
 // before and after the one of all others. So these two are in one that runs twice, the
 // others' the second time: models look at the later of two iterations.
-static void gen_inside(Stream *s, const Way *way, const Way *any)
+static void gen_inside(Stream *s, const StreamWay *way, const StreamWay *any)
 {
     Lower *l = s->l;
     ArithCtx *c = l->ctx;
@@ -616,7 +620,7 @@ static void gen_walk(Stream *s, Part part)
     bool inside = part == PART_INSIDE;
     const Arith *col[COLS_MAX], *line[JAM_MAX], *above = arith_addc(c, s->first, -s->above);
     const Arith *from[COLS_MAX], *to[COLS_MAX];
-    Way way = {part, col, line, from, to}, any = way;
+    StreamWay way = {part, col, line, from, to}, any = way;
     any.part = PART_ANY;
     memset(s->cell, 0, (size_t)s->ncell * sizeof(Var *));
     memset(s->ahead, 0, (size_t)s->nahead * sizeof(Var *));

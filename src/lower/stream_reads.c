@@ -246,7 +246,7 @@ static void note_read(Stream *s, const Read *read)
 typedef struct {
     const Arith *off[DIMS_MAX];
     int64_t lo[DIMS_MAX], hi[DIMS_MAX];
-} Place;
+} ReadPlace;
 
 static const KExpr *read_cell(Stream *s, const View *view, const int64_t *off)
 {
@@ -266,8 +266,8 @@ static const KExpr *read_cell(Stream *s, const View *view, const int64_t *off)
 }
 
 // The cells that may be meant, from this axis on, and what decides between them.
-static const KExpr *read_places(Stream *s, const View *view, const Place *place, int axis,
-                                int64_t *off)
+static const KExpr *read_places(Stream *s, const View *view, const ReadPlace *place,
+                                int axis, int64_t *off)
 {
     if (axis == s->dims)
         return read_cell(s, view, off);
@@ -287,7 +287,7 @@ static const KExpr *read_places(Stream *s, const View *view, const Place *place,
 const KExpr *window_read(Lower *l, const View *view)
 {
     Stream *s = view->stream;
-    Place place = {0};
+    ReadPlace place = {0};
     int64_t off[DIMS_MAX] = {0};
     if (s->trying && !s->probing) {
         s->refused = "a step needs more of its state than cells around each";

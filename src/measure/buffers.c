@@ -38,17 +38,17 @@ static bool map_file(const char *path, size_t bytes, const void **at, Buf *log)
     return p != MAP_FAILED;
 }
 
-bool buffer_is_input(const Buffer *b)
+bool buffer_is_input(const DeviceBuffer *b)
 {
     return b->init && !b->inout && !b->expect;
 }
 
-static bool upload(const Buffers *s, const Buffer *b, Buf *log)
+static bool upload(const DeviceBuffers *s, const DeviceBuffer *b, Buf *log)
 {
     return !b->init || s->kind->write(s->device, b->mem, b->init, b->bytes, log) == DEV_OK;
 }
 
-static bool new_mem(const Buffers *s, Buffer *b, Buf *log)
+static bool new_mem(const DeviceBuffers *s, DeviceBuffer *b, Buf *log)
 {
     b->whole = s->kind->mem_new(s->device, b->bytes + 2 * (size_t)GUARD, log);
     if (b->whole)
@@ -56,7 +56,7 @@ static bool new_mem(const Buffers *s, Buffer *b, Buf *log)
     return b->mem != NULL;
 }
 
-static bool new_image(const Buffers *s, ImageShape image, Buffer *b, Buf *log)
+static bool new_image(const DeviceBuffers *s, ImageShape image, DeviceBuffer *b, Buf *log)
 {
     b->is_image = true;
     if (s->kind->image_new)
@@ -66,12 +66,13 @@ static bool new_image(const Buffers *s, ImageShape image, Buffer *b, Buf *log)
     return b->mem != NULL;
 }
 
-static size_t bound_bytes(const Buffer *b)
+static size_t bound_bytes(const DeviceBuffer *b)
 {
     return (size_t)b->count * sizeof *b->bound;
 }
 
-static bool open_buffer(const Buffers *s, const json_t *json, Buffer *b, Buf *log)
+static bool open_buffer(const DeviceBuffers *s, const json_t *json, DeviceBuffer *b,
+                        Buf *log)
 {
     b->name = xstrdup(json_text_of(json, "name"));
     b->scalar = (Scalar)json_int_of(json, "scalar", S_FLOAT);
@@ -95,7 +96,7 @@ static bool open_buffer(const Buffers *s, const json_t *json, Buffer *b, Buf *lo
 }
 
 // Frees *mem where it cannot be filled.
-static bool upload_copy(const Buffers *s, Mem **mem, const void *from, size_t bytes)
+static bool upload_copy(const DeviceBuffers *s, Mem **mem, const void *from, size_t bytes)
 {
     Buf ignored;
     buf_init(&ignored);
@@ -110,7 +111,7 @@ static bool upload_copy(const Buffers *s, Mem **mem, const void *from, size_t by
 }
 
 // Without room for it on the device, the outputs are read back.
-static void upload_expected(const Buffers *s, Buffer *b)
+static void upload_expected(const DeviceBuffers *s, DeviceBuffer *b)
 {
     if ((!b->bound || upload_copy(s, &b->bound_mem, b->bound, bound_bytes(b))) &&
         upload_copy(s, &b->expect_mem, b->expect, b->bytes))
@@ -120,7 +121,7 @@ static void upload_expected(const Buffers *s, Buffer *b)
     b->expect_mem = NULL;
 }
 
-bool buffers_fill(Buffers *s, const json_t *message, Buf *log)
+bool buffers_fill(DeviceBuffers *s, const json_t *message, Buf *log)
 {
     const json_t *list = json_object_get(message, "buffers");
     buffers_clear(s);
@@ -128,7 +129,7 @@ bool buffers_fill(Buffers *s, const json_t *message, Buf *log)
     s->n = (int)json_array_size(list);
     s->at = xcalloc((size_t)s->n, sizeof *s->at);
     for (int i = 0; i < s->n; i++) {
-        Buffer *b = &s->at[i];
+        DeviceBuffer *b = &s->at[i];
         if (!open_buffer(s, json_array_get(list, (size_t)i), b, log))
             return false;
         if (b->expect && gpucheck_takes(s->gpucheck, b))
@@ -142,7 +143,7 @@ bool buffers_fill(Buffers *s, const json_t *message, Buf *log)
     return true;
 }
 
-void buffer_free(const Buffers *s, Buffer *b)
+void buffer_free(const DeviceBuffers *s, DeviceBuffer *b)
 {
     if (b->mem)
         s->kind->mem_free(s->device, b->mem);
@@ -161,7 +162,7 @@ void buffer_free(const Buffers *s, Buffer *b)
     free(b->name);
 }
 
-void buffers_clear(Buffers *s)
+void buffers_clear(DeviceBuffers *s)
 {
     for (int i = 0; i < s->n; i++)
         buffer_free(s, &s->at[i]);
@@ -170,11 +171,13 @@ void buffers_clear(Buffers *s)
     s->n = 0;
 }
 
-bool buffer_scratch(const Buffers *s, int number, size_t bytes, Buffer *scratch, Buf *log)
+bool buffer_scratch(const DeviceBuffers *s, int number, size_t bytes, DeviceBuffer *scratch,
+                    Buf *log)
 {
     char name[32];
     snprintf(name, sizeof name, "scratch %d", number);
-    *scratch = (Buffer){.name = xstrdup(name), .scalar = S_INT, .bytes = bytes, .width = 1};
+    *scratch =
+        (DeviceBuffer){.name = xstrdup(name), .scalar = S_INT, .bytes = bytes, .width = 1};
     return new_mem(s, scratch, log);
 }
 
@@ -182,23 +185,23 @@ bool buffer_scratch(const Buffers *s, int number, size_t bytes, Buffer *scratch,
 
 // All bits set is no number; the other is nothing that a kernel would look for, as zero is.
 // Of truth values only zero is not the same as all bits.
-unsigned char buffer_poison(const Buffer *b, Poison poison)
+unsigned char buffer_poison(const DeviceBuffer *b, Poison poison)
 {
     return poison == POISON_FIRST ? 0xff : b->scalar == S_BOOL ? 0 : 0x5a;
 }
 
-static DeviceStatus fill(const Buffers *s, const Buffer *b, Poison poison, size_t offset,
-                         size_t bytes, Buf *log)
+static DeviceStatus fill(const DeviceBuffers *s, const DeviceBuffer *b, Poison poison,
+                         size_t offset, size_t bytes, Buf *log)
 {
     return s->kind->fill(s->device, b->whole, buffer_poison(b, poison), offset, bytes, log);
 }
 
-DeviceStatus buffers_guard(const Buffers *s, Buffer *const *used, int n, Poison poison,
-                           Buf *log)
+DeviceStatus buffers_guard(const DeviceBuffers *s, DeviceBuffer *const *used, int n,
+                           Poison poison, Buf *log)
 {
     DeviceStatus status = DEV_OK;
     for (int i = 0; i < n && status == DEV_OK; i++) {
-        const Buffer *b = used[i];
+        const DeviceBuffer *b = used[i];
         if (b->init && !b->is_image)
             status = fill(s, b, poison, 0, GUARD, log);
         if (b->init && !b->is_image && status == DEV_OK)
@@ -207,12 +210,12 @@ DeviceStatus buffers_guard(const Buffers *s, Buffer *const *used, int n, Poison 
     return status;
 }
 
-DeviceStatus buffers_reset(const Buffers *s, Buffer *const *used, int n, Poison poison,
-                           Buf *log)
+DeviceStatus buffers_reset(const DeviceBuffers *s, DeviceBuffer *const *used, int n,
+                           Poison poison, Buf *log)
 {
     DeviceStatus status = DEV_OK;
     for (int i = 0; i < n && status == DEV_OK; i++) {
-        const Buffer *b = used[i];
+        const DeviceBuffer *b = used[i];
         if (!b->init && !b->is_image)
             status = fill(s, b, poison, 0, b->bytes + 2 * (size_t)GUARD, log);
         else if (b->init && !buffer_is_input(b))
@@ -229,8 +232,8 @@ static bool holds_only(const unsigned char *p, unsigned char byte, size_t n)
 }
 
 // False: it was written before the start, or past the end; the log has the nearest element.
-static bool zones_are_whole(const Buffer *b, const unsigned char *whole, Poison poison,
-                            Buf *why)
+static bool zones_are_whole(const DeviceBuffer *b, const unsigned char *whole,
+                            Poison poison, Buf *why)
 {
     const unsigned char *start = whole + GUARD, *end = start + b->bytes;
     const unsigned char byte = buffer_poison(b, poison);
@@ -250,7 +253,7 @@ static bool zones_are_whole(const Buffer *b, const unsigned char *whole, Poison 
     return !before && !past;
 }
 
-static bool input_is_whole(const Buffer *b, const unsigned char *data, Buf *why)
+static bool input_is_whole(const DeviceBuffer *b, const unsigned char *data, Buf *why)
 {
     const unsigned char *init = b->init;
     size_t i = 0;
@@ -263,7 +266,8 @@ static bool input_is_whole(const Buffer *b, const unsigned char *data, Buf *why)
 }
 
 // The last of ints that stand for smaller elements may not be whole.
-static Check compare_all(const Buffers *s, const Buffer *b, const unsigned char *data)
+static Check compare_all(const DeviceBuffers *s, const DeviceBuffer *b,
+                         const unsigned char *data)
 {
     size_t tail = b->bytes % scalar_device_bytes(b->scalar), at = b->bytes - tail;
     int64_t n = b->count - (tail != 0);
@@ -279,8 +283,8 @@ static Check compare_all(const Buffers *s, const Buffer *b, const unsigned char 
     return check;
 }
 
-static void compare(const Buffers *s, const Buffer *b, const unsigned char *data,
-                    Verdict *verdict)
+static void compare(const DeviceBuffers *s, const DeviceBuffer *b,
+                    const unsigned char *data, Verdict *verdict)
 {
     Check check = compare_all(s, b, data);
     verdict->max_error = MAX(verdict->max_error, check.max_error);
@@ -299,8 +303,8 @@ static void compare(const Buffers *s, const Buffer *b, const unsigned char *data
 
 // A buffer that is read back, or lies in our memory; *spoilt: the next run must not find
 // it so.
-static DeviceStatus judge_here(const Buffers *s, Buffer *b, Poison poison, bool *spoilt,
-                               Verdict *verdict, Buf *log)
+static DeviceStatus judge_here(const DeviceBuffers *s, DeviceBuffer *b, Poison poison,
+                               bool *spoilt, Verdict *verdict, Buf *log)
 {
     const unsigned char *whole =
         s->kind->map(s->device, b->whole, b->bytes + 2 * (size_t)GUARD, log);
@@ -316,7 +320,7 @@ static DeviceStatus judge_here(const Buffers *s, Buffer *b, Poison poison, bool 
     return DEV_OK;
 }
 
-static DeviceStatus restore(const Buffers *s, Buf *log)
+static DeviceStatus restore(const DeviceBuffers *s, Buf *log)
 {
     for (int i = 0; i < s->n; i++)
         if (!upload(s, &s->at[i], log))
@@ -324,8 +328,8 @@ static DeviceStatus restore(const Buffers *s, Buf *log)
     return DEV_OK;
 }
 
-DeviceStatus buffers_judge(const Buffers *s, Buffer *const *used, int n, Poison poison,
-                           Verdict *verdict, Buf *log)
+DeviceStatus buffers_judge(const DeviceBuffers *s, DeviceBuffer *const *used, int n,
+                           Poison poison, Verdict *verdict, Buf *log)
 {
     DeviceStatus status = DEV_OK;
     bool *done = xcalloc((size_t)n, sizeof *done), spoilt = false;

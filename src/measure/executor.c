@@ -26,9 +26,9 @@ typedef struct {
 
 struct Executor {
     const DeviceInfo *info;
-    Buffers held;  // the device and the problem's buffers
-    Judge *judge;  // NULL: none
-    bool compiles; // and has nothing else
+    DeviceBuffers held; // the device and the problem's buffers
+    Judge *judge;       // NULL: none
+    bool compiles;      // and has nothing else
     bool sick;
     Built *last; // kept: the same job comes again with other inputs
 };
@@ -36,7 +36,7 @@ struct Executor {
 typedef struct {
     int buffer;
     Mem *mem;
-} View;
+} BufferView;
 
 struct PreparedJob {
     int number;
@@ -45,10 +45,11 @@ struct PreparedJob {
     Built *built;
     Trial trial;
     Buf log;
-    Buffer *scratch;
-    Buffer **used; // those of the problem that this job may read or write, and its scratch
+    DeviceBuffer *scratch;
+    DeviceBuffer *
+        *used; // those of the problem that this job may read or write, and its scratch
     int nused;
-    VEC(View) views; // of buffers that kernels read as images
+    VEC(BufferView) views; // of buffers that kernels read as images
     DeviceLaunch *launch;
     double checked_ns; // how long the checked run took
 };
@@ -86,7 +87,7 @@ Executor *executor_open(const json_t *message, Buf *log)
     if (!device)
         return NULL;
     Executor *executor = xcalloc(1, sizeof *executor);
-    executor->held = (Buffers){.kind = kind, .device = device};
+    executor->held = (DeviceBuffers){.kind = kind, .device = device};
     executor->info = kind->info(device);
     executor->compiles = compiles;
     if (compiles)
@@ -324,7 +325,7 @@ static Mem *view_of(const Executor *executor, PreparedJob *prepared, const JobAr
         buf_printf(&prepared->log, "%s devices read no images\n",
                    executor->held.kind->name);
     if (view)
-        VEC_PUSH(prepared->arena, &prepared->views, ((View){arg->buffer, view}));
+        VEC_PUSH(prepared->arena, &prepared->views, ((BufferView){arg->buffer, view}));
     else
         prepared->trial.status = TRIAL_OUT_OF_RESOURCES;
     return view;
@@ -395,7 +396,8 @@ static bool is_passed(const Job *job, int buffer)
 static void find_used(Executor *executor, PreparedJob *prepared)
 {
     const Job *job = prepared->job;
-    prepared->used = NEW_ARRAY(prepared->arena, Buffer *, executor->held.n + job->nscratch);
+    prepared->used =
+        NEW_ARRAY(prepared->arena, DeviceBuffer *, executor->held.n + job->nscratch);
     prepared->nused = 0;
     for (int i = 0; i < executor->held.n; i++)
         if (!buffer_is_input(&executor->held.at[i]) || is_passed(job, i))
@@ -408,7 +410,7 @@ static void find_used(Executor *executor, PreparedJob *prepared)
 static bool set_up(Executor *executor, PreparedJob *prepared)
 {
     const Job *job = prepared->job;
-    prepared->scratch = NEW_ARRAY(prepared->arena, Buffer, job->nscratch);
+    prepared->scratch = NEW_ARRAY(prepared->arena, DeviceBuffer, job->nscratch);
     for (int i = 0; i < job->nscratch; i++)
         if (!buffer_scratch(&executor->held, i, (size_t)job->scratch_bytes[i],
                             &prepared->scratch[i], &prepared->log)) {
@@ -593,8 +595,8 @@ static bool write_file(const char *path, const char *bytes, size_t len)
     return fd >= 0 && close(fd) == 0 && len == 0;
 }
 
-static DeviceStatus write_output(const Buffers *held, const Buffer *b, const char *path,
-                                 Buf *log)
+static DeviceStatus write_output(const DeviceBuffers *held, const DeviceBuffer *b,
+                                 const char *path, Buf *log)
 {
     const void *data = held->kind->map(held->device, b->mem, b->bytes, log);
     if (!data)
@@ -683,14 +685,14 @@ typedef struct {
     PreparedJob *prepared;
     DeviceLaunch *launch; // of as many runs as there are between two looks at the counter
     bool restores, idle;  // idle: it restores and does nothing else
-} Work;
+} QueuedWork;
 
 // What restores does so before each run; else all runs are one queue.
 static bool work(void *user, int runs)
 {
-    const Work *w = user;
+    const QueuedWork *w = user;
     const int n = w->prepared->job->nlaunch, queued = w->restores ? 1 : runs;
-    const Buffers *held = &w->executor->held;
+    const DeviceBuffers *held = &w->executor->held;
     Buf unsaid;
     double time_ns;
     bool ok = true;
@@ -706,7 +708,7 @@ static bool work(void *user, int runs)
 
 static bool read_energy(void *user, double *joules)
 {
-    const Work *w = user;
+    const QueuedWork *w = user;
     return w->executor->held.kind->energy(w->executor->held.device, joules);
 }
 
@@ -724,7 +726,8 @@ static void tell_energy(Executor *executor, PreparedJob *prepared)
     enum { LAUNCHES_MOST = 4096 };
     static const double BATCH_NS = 5e7;
     const int n = prepared->job->nlaunch;
-    Work w = {.executor = executor, .prepared = prepared, .restores = restores(prepared)};
+    QueuedWork w = {
+        .executor = executor, .prepared = prepared, .restores = restores(prepared)};
     double fits = fmin(BATCH_NS / prepared->trial.time_ns, (double)LAUNCHES_MOST / n);
     Meter meter = {work, read_energy, &w, (int)fmax(fits, 1)};
     double joules, seconds, idle[2] = {0};

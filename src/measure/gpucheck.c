@@ -19,7 +19,7 @@ typedef struct {
     int32_t worst; // the bits of the largest error, as a float
     int32_t stray; // work-items that found a zone written
     uint32_t sum;
-} Found;
+} FoundErrors;
 
 struct GpuCheck {
     const DeviceKind *kind;
@@ -170,7 +170,7 @@ void gpucheck_close(GpuCheck *check)
     free(check);
 }
 
-bool gpucheck_takes(const GpuCheck *check, const Buffer *b)
+bool gpucheck_takes(const GpuCheck *check, const DeviceBuffer *b)
 {
     return check && check->compares && b->whole &&
            b->bytes % scalar_device_bytes(b->scalar) == 0;
@@ -182,9 +182,9 @@ typedef struct {
     int64_t count;
     double tolerance, scale;
     int32_t zone, poison, at, bounded;
-} Asked;
+} CheckLaunch;
 
-static DeviceLaunch launch_of(const GpuCheck *check, const char *kernel, Asked *asked,
+static DeviceLaunch launch_of(const GpuCheck *check, const char *kernel, CheckLaunch *asked,
                               int narg)
 {
     enum { ITEMS = 256 * 1024, GROUP = 256 };
@@ -197,13 +197,13 @@ static DeviceLaunch launch_of(const GpuCheck *check, const char *kernel, Asked *
                           .arg = asked->arg};
 }
 
-static DeviceLaunch ask_zones(const GpuCheck *check, const Buffer *b, Poison poison, int i,
-                              Asked *a)
+static DeviceLaunch ask_zones(const GpuCheck *check, const DeviceBuffer *b, Poison poison,
+                              int i, CheckLaunch *a)
 {
-    *a = (Asked){.count = (int64_t)b->bytes,
-                 .zone = GUARD,
-                 .poison = buffer_poison(b, poison),
-                 .at = i * (int)(sizeof(Found) / sizeof(int32_t))};
+    *a = (CheckLaunch){.count = (int64_t)b->bytes,
+                       .zone = GUARD,
+                       .poison = buffer_poison(b, poison),
+                       .at = i * (int)(sizeof(FoundErrors) / sizeof(int32_t))};
     a->arg[0] = (DeviceArg){.mem = b->whole};
     a->arg[1] = (DeviceArg){.data = &a->count, .bytes = sizeof a->count};
     a->arg[2] = (DeviceArg){.data = &a->zone, .bytes = sizeof a->zone};
@@ -211,24 +211,25 @@ static DeviceLaunch ask_zones(const GpuCheck *check, const Buffer *b, Poison poi
     return launch_of(check, "fw_zones", a, 4);
 }
 
-static DeviceLaunch ask_sum(const GpuCheck *check, const Buffer *b, int i, Asked *a)
+static DeviceLaunch ask_sum(const GpuCheck *check, const DeviceBuffer *b, int i,
+                            CheckLaunch *a)
 {
-    *a = (Asked){.count = (int64_t)b->bytes,
-                 .at = i * (int)(sizeof(Found) / sizeof(int32_t))};
+    *a = (CheckLaunch){.count = (int64_t)b->bytes,
+                       .at = i * (int)(sizeof(FoundErrors) / sizeof(int32_t))};
     a->arg[0] = a->arg[1] = (DeviceArg){.mem = b->mem};
     a->arg[2] = (DeviceArg){.data = &a->count, .bytes = sizeof a->count};
     return launch_of(check, "fw_sum", a, 3);
 }
 
-static DeviceLaunch ask_elements(const GpuCheck *check, const Buffer *b, double tolerance,
-                                 int i, Asked *a)
+static DeviceLaunch ask_elements(const GpuCheck *check, const DeviceBuffer *b,
+                                 double tolerance, int i, CheckLaunch *a)
 {
     bool exact = !scalar_info[b->scalar].floating;
-    *a = (Asked){.count = b->count,
-                 .tolerance = exact ? 0 : tolerance,
-                 .scale = exact ? 1 : b->scale,
-                 .bounded = b->bound_mem != NULL,
-                 .at = i * (int)(sizeof(Found) / sizeof(int32_t))};
+    *a = (CheckLaunch){.count = b->count,
+                       .tolerance = exact ? 0 : tolerance,
+                       .scale = exact ? 1 : b->scale,
+                       .bounded = b->bound_mem != NULL,
+                       .at = i * (int)(sizeof(FoundErrors) / sizeof(int32_t))};
     a->arg[0] = (DeviceArg){.mem = b->mem};
     a->arg[1] = (DeviceArg){.mem = b->expect_mem};
     a->arg[2] = (DeviceArg){.mem = b->bound_mem ? b->bound_mem : b->expect_mem};
@@ -245,14 +246,15 @@ static bool make_room(GpuCheck *check, int n, Buf *log)
         return true;
     if (check->found)
         check->kind->mem_free(check->device, check->found);
-    check->found = check->kind->mem_new(check->device, (size_t)n * sizeof(Found), log);
+    check->found =
+        check->kind->mem_new(check->device, (size_t)n * sizeof(FoundErrors), log);
     check->room = check->found ? n : 0;
     return check->found != NULL;
 }
 
 // Runs all launches at once, and reads what they have found of n buffers.
-static bool find(GpuCheck *check, const DeviceLaunch *launch, int nlaunch, Found *found,
-                 int n, Buf *log)
+static bool find(GpuCheck *check, const DeviceLaunch *launch, int nlaunch,
+                 FoundErrors *found, int n, Buf *log)
 {
     const DeviceKind *kind = check->kind;
     size_t bytes = (size_t)n * sizeof *found;
@@ -263,10 +265,10 @@ static bool find(GpuCheck *check, const DeviceLaunch *launch, int nlaunch, Found
            kind->read(check->device, check->found, found, bytes, log) == DEV_OK;
 }
 
-bool gpucheck_sum(GpuCheck *check, Buffer *b, uint32_t *sum)
+bool gpucheck_sum(GpuCheck *check, DeviceBuffer *b, uint32_t *sum)
 {
-    Asked asked;
-    Found found = {0};
+    CheckLaunch asked;
+    FoundErrors found = {0};
     Buf log;
     buf_init(&log);
     bool ok = make_room(check, 1, &log);
@@ -279,7 +281,7 @@ bool gpucheck_sum(GpuCheck *check, Buffer *b, uint32_t *sum)
     return ok;
 }
 
-static bool is_right(const Buffer *b, const Found *found, double *max_error)
+static bool is_right(const DeviceBuffer *b, const FoundErrors *found, double *max_error)
 {
     float worst;
     memcpy(&worst, &found->worst, sizeof worst);
@@ -288,19 +290,19 @@ static bool is_right(const Buffer *b, const Found *found, double *max_error)
            (!buffer_is_input(b) || found->sum == b->sum);
 }
 
-bool gpucheck_judge(GpuCheck *check, Buffer *const *used, int n, Poison poison,
+bool gpucheck_judge(GpuCheck *check, DeviceBuffer *const *used, int n, Poison poison,
                     double tolerance, bool *right, double *max_error)
 {
     enum { MOST = 2 }; // launches a buffer
     DeviceLaunch *launch = xcalloc((size_t)n * MOST, sizeof *launch);
-    Asked *asked = xcalloc((size_t)n * MOST, sizeof *asked);
-    Found *found = xcalloc((size_t)n, sizeof *found);
+    CheckLaunch *asked = xcalloc((size_t)n * MOST, sizeof *asked);
+    FoundErrors *found = xcalloc((size_t)n, sizeof *found);
     Buf log;
     buf_init(&log);
     int k = 0;
     bool ok = make_room(check, n, &log);
     for (int i = 0; i < n && ok; i++) {
-        const Buffer *b = used[i];
+        const DeviceBuffer *b = used[i];
         if (b->is_image)
             continue;
         launch[k] = ask_zones(check, b, poison, i, &asked[k]);

@@ -60,7 +60,7 @@ static DeviceStatus call(Judge *judge, DeviceArg *arg, Buf *log)
     return judge->kind->run(judge->device, judge->module, &launch, 1, &ns, log);
 }
 
-DeviceStatus judge_ask(Judge *judge, const Buffers *buffers, int *answer, Buf *log)
+DeviceStatus judge_ask(Judge *judge, const DeviceBuffers *buffers, int *answer, Buf *log)
 {
     DeviceArg *arg = xcalloc((size_t)judge->n + 1, sizeof *arg);
     const void **data = xcalloc((size_t)judge->n + 1, sizeof *data);
@@ -68,7 +68,7 @@ DeviceStatus judge_ask(Judge *judge, const Buffers *buffers, int *answer, Buf *l
     *answer = 1;
     arg[0].mem = judge->kind->mem_wrap(judge->device, answer, sizeof *answer, log);
     for (int i = 0; i < judge->n && status == DEV_OK; i++) {
-        const Buffer *b = &buffers->at[judge->buffer[i]];
+        const DeviceBuffer *b = &buffers->at[judge->buffer[i]];
         data[i] = buffers->kind->map(buffers->device, b->mem, b->bytes, log);
         if (data[i])
             arg[1 + i].mem = judge->kind->mem_wrap(

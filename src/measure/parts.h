@@ -97,12 +97,12 @@ typedef struct {
     Mem *expect_mem; // copies on the device, where it compares there
     Mem *bound_mem;
     uint32_t sum; // of what an input holds, where the device compares
-} Buffer;
+} DeviceBuffer;
 
 // No job may change it.
-bool buffer_is_input(const Buffer *buffer);
+bool buffer_is_input(const DeviceBuffer *buffer);
 // The byte that is a poison in this buffer.
-unsigned char buffer_poison(const Buffer *buffer, Poison poison);
+unsigned char buffer_poison(const DeviceBuffer *buffer, Poison poison);
 
 typedef struct GpuCheck GpuCheck;
 
@@ -112,15 +112,15 @@ typedef struct {
     GpuCheck *gpucheck; // NULL: all is compared here
     double tolerance;
     int n;
-    Buffer *at;
-} Buffers;
+    DeviceBuffer *at;
+} DeviceBuffers;
 
 // The buffers of a message to the worker, in place of those there are; false with a log.
-bool buffers_fill(Buffers *buffers, const json_t *message, Buf *log);
-void buffers_clear(Buffers *buffers);
-bool buffer_scratch(const Buffers *buffers, int number, size_t bytes, Buffer *scratch,
-                    Buf *log);
-void buffer_free(const Buffers *buffers, Buffer *buffer); // accepts what failed
+bool buffers_fill(DeviceBuffers *buffers, const json_t *message, Buf *log);
+void buffers_clear(DeviceBuffers *buffers);
+bool buffer_scratch(const DeviceBuffers *buffers, int number, size_t bytes,
+                    DeviceBuffer *scratch, Buf *log);
+void buffer_free(const DeviceBuffers *buffers, DeviceBuffer *buffer); // accepts what failed
 
 // What was found of a run.
 typedef struct {
@@ -130,15 +130,15 @@ typedef struct {
 } Verdict;
 
 // Poison in the zones around buffers that hold something.
-DeviceStatus buffers_guard(const Buffers *buffers, Buffer *const *used, int n,
+DeviceStatus buffers_guard(const DeviceBuffers *buffers, DeviceBuffer *const *used, int n,
                            Poison poison, Buf *log);
 // As they are before a run: poison in what is only written and in the zones around it, the
 // original contents in what is read and written.
-DeviceStatus buffers_reset(const Buffers *buffers, Buffer *const *used, int n,
+DeviceStatus buffers_reset(const DeviceBuffers *buffers, DeviceBuffer *const *used, int n,
                            Poison poison, Buf *log);
 // True of a run that began with this poison: zones and inputs are as they were, and what is
 // expected is there. Puts back what was spoilt.
-DeviceStatus buffers_judge(const Buffers *buffers, Buffer *const *used, int n,
+DeviceStatus buffers_judge(const DeviceBuffers *buffers, DeviceBuffer *const *used, int n,
                            Poison poison, Verdict *verdict, Buf *log);
 
 // gpucheck.c --------------------------------------------------------------------------
@@ -146,13 +146,13 @@ DeviceStatus buffers_judge(const Buffers *buffers, Buffer *const *used, int n,
 GpuCheck *gpucheck_open(const DeviceKind *kind, Device *device); // NULL: check.c must do
 void gpucheck_close(GpuCheck *check);                            // accepts NULL
 // Whether it can compare the buffer with a copy of what is expected; accepts NULL.
-bool gpucheck_takes(const GpuCheck *check, const Buffer *buffer);
+bool gpucheck_takes(const GpuCheck *check, const DeviceBuffer *buffer);
 // Of each buffer, whether all that buffers_judge asks is proved right; raises *max_error.
 // False: nothing is known.
-bool gpucheck_judge(GpuCheck *check, Buffer *const *used, int n, Poison poison,
+bool gpucheck_judge(GpuCheck *check, DeviceBuffer *const *used, int n, Poison poison,
                     double tolerance, bool *right, double *max_error);
 // A number that changes with any element of the buffer; false: it is not known.
-bool gpucheck_sum(GpuCheck *check, Buffer *buffer, uint32_t *sum);
+bool gpucheck_sum(GpuCheck *check, DeviceBuffer *buffer, uint32_t *sum);
 
 // judge.c -----------------------------------------------------------------------------
 
@@ -163,7 +163,7 @@ typedef struct Judge Judge;
 bool judge_open(const json_t *message, Judge **judge, Buf *log);
 void judge_close(Judge *judge); // accepts NULL
 // What it says of the buffers: 0: they are right.
-DeviceStatus judge_ask(Judge *judge, const Buffers *buffers, int *answer, Buf *log);
+DeviceStatus judge_ask(Judge *judge, const DeviceBuffers *buffers, int *answer, Buf *log);
 
 // sample.c ----------------------------------------------------------------------------
 
@@ -306,7 +306,7 @@ typedef enum {
     STAGE_BUILD,
     STAGE_RUN,
     STAGE_TIME,
-} Stage;
+} WorkerStage;
 extern const char *const stage_name[];
 
 // A limit is one of the time that the worker works, whatever else the machine does; one
@@ -317,7 +317,7 @@ typedef struct {
     pid_t pid;
     int fd, log; // the socket; the file that holds what it prints
     Buf in;
-    Stage stage;
+    WorkerStage stage;
     int job;                 // in that stage; JOINT_BUILD: all it was sent
     int sent;                // jobs since it was started
     bool waits;              // while a job runs: the device is not this processor
@@ -337,8 +337,9 @@ typedef struct {
 // Starts a worker, which has nothing to do yet.
 bool worker_start(Worker *worker, const WorkerPlace *place, Diags *diags);
 // Gives an idle worker something to do.
-void worker_send(Worker *worker, json_t *message, Stage stage, int job, double limit_s);
-void worker_enter(Worker *worker, Stage stage, int job, double limit_s);
+void worker_send(Worker *worker, json_t *message, WorkerStage stage, int job,
+                 double limit_s);
+void worker_enter(Worker *worker, WorkerStage stage, int job, double limit_s);
 // Waits for a message of any of the workers, or a deadline. Returns a worker with
 // *message set; with *message NULL: it is dead, or late. NULL: all are off, or the stop
 // is due.

@@ -22,25 +22,25 @@ typedef struct {
     const Job *job;
     int number; // in the whole stream
     bool done;
-} Taken;
+} TakenJob;
 
 typedef struct {
-    Taken *at;
+    TakenJob *at;
     int len, capacity;
 } TakenList;
 
-typedef struct Stream Stream;
+typedef struct PeerStream PeerStream;
 
 // What one device has of a stream.
 typedef struct {
-    Stream *stream;
+    PeerStream *stream;
     atomic_bool asks; // wants more than it has; set before the lock, which may take long
     int under;        // jobs under way
     TakenList taken;  // since it began, by its own numbers
     unsigned seen;    // changes of the stream when there was no job for it
-} Part;
+} DevicePart;
 
-struct Stream {
+struct PeerStream {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     RunnerNext *next;
@@ -53,7 +53,7 @@ struct Stream {
     bool over;
     double cutoff_ns;
     int nparts;
-    Part *part; // the first is the runner's own
+    DevicePart *part; // the first is the runner's own
 };
 
 typedef enum { POST_OPENING, POST_IDLE, POST_BUSY, POST_LOST } PostState;
@@ -73,16 +73,16 @@ struct Peers {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool quit;
-    const Stop *stop; // of the runner
-    Stream *stream;   // at work; NULL: none
-    int serial;       // of the stream
+    const Stop *stop;   // of the runner
+    PeerStream *stream; // at work; NULL: none
+    int serial;         // of the stream
     int n;
     Post *post;
 };
 
 // A part of a stream ----------------------------------------------------------------------
 
-static void list_add(TakenList *list, Taken taken)
+static void list_add(TakenList *list, TakenJob taken)
 {
     if (list->len == list->capacity) {
         list->capacity = MAX(2 * list->capacity, 64);
@@ -91,22 +91,22 @@ static void list_add(TakenList *list, Taken taken)
     list->at[list->len++] = taken;
 }
 
-static void tell_change(Stream *stream)
+static void tell_change(PeerStream *stream)
 {
     stream->changes++;
     pthread_cond_broadcast(&stream->changed);
 }
 
-static bool is_ahead(const Part *part)
+static bool is_ahead(const DevicePart *part)
 {
-    const Stream *stream = part->stream;
+    const PeerStream *stream = part->stream;
     for (int i = 0; i < stream->nparts; i++)
         if (stream->part[i].asks && part->under >= 2 * stream->part[i].under + LEAST)
             return true;
     return false;
 }
 
-static bool is_over(Stream *stream)
+static bool is_over(PeerStream *stream)
 {
     if (!stream->over && stop_due(stream->stop)) {
         stream->over = true;
@@ -115,23 +115,23 @@ static bool is_over(Stream *stream)
     return stream->over;
 }
 
-static Taken take_next(Stream *stream)
+static TakenJob take_next(PeerStream *stream)
 {
     if (is_over(stream))
-        return (Taken){0};
+        return (TakenJob){0};
     if (stream->back.len)
         return stream->back.at[--stream->back.len];
-    Taken taken = {.job = stream->next(stream->user, stream->asked),
-                   .number = stream->asked};
+    TakenJob taken = {.job = stream->next(stream->user, stream->asked),
+                      .number = stream->asked};
     stream->asked += taken.job != NULL;
     return taken;
 }
 
 static const Job *part_next(void *user, int number)
 {
-    Part *part = user;
-    Stream *stream = part->stream;
-    Taken taken = {0};
+    DevicePart *part = user;
+    PeerStream *stream = part->stream;
+    TakenJob taken = {0};
     part->asks = true;
     pthread_mutex_lock(&stream->lock);
     if (number != part->taken.len)
@@ -156,9 +156,9 @@ static const Job *part_next(void *user, int number)
 
 static double part_done(void *user, int number, Trial *trial)
 {
-    Part *part = user;
-    Stream *stream = part->stream;
-    Taken *taken = &part->taken.at[number];
+    DevicePart *part = user;
+    PeerStream *stream = part->stream;
+    TakenJob *taken = &part->taken.at[number];
     pthread_mutex_lock(&stream->lock);
     taken->done = true;
     part->under--;
@@ -171,9 +171,9 @@ static double part_done(void *user, int number, Trial *trial)
 }
 
 // Gives back what is not done, at the end of a run that may have failed.
-static void part_return(Part *part, bool lost)
+static void part_return(DevicePart *part, bool lost)
 {
-    Stream *stream = part->stream;
+    PeerStream *stream = part->stream;
     pthread_mutex_lock(&stream->lock);
     for (int i = 0; i < part->taken.len; i++)
         if (!part->taken.at[i].done)
@@ -187,9 +187,9 @@ static void part_return(Part *part, bool lost)
 }
 
 // False: there is none any more.
-static bool wait_for_job(Part *part, double *cutoff_ns)
+static bool wait_for_job(DevicePart *part, double *cutoff_ns)
 {
-    Stream *stream = part->stream;
+    PeerStream *stream = part->stream;
     pthread_mutex_lock(&stream->lock);
     while (!is_over(stream) && part->seen == stream->changes)
         pthread_cond_wait(&stream->changed, &stream->lock);
@@ -200,7 +200,7 @@ static bool wait_for_job(Part *part, double *cutoff_ns)
 }
 
 // Takes and runs jobs until there are no more; false: whoever runs is lost.
-static bool work(Part *part, OwnRun *run, void *on, Diags *diags)
+static bool work(DevicePart *part, OwnRun *run, void *on, Diags *diags)
 {
     double cutoff_ns;
     bool ok = true;
@@ -222,14 +222,14 @@ static void enter(Post *post, PostState state)
 }
 
 // The post's part of the next stream after the serial-th; NULL: there will be none.
-static Part *next_part(Post *post, int *serial)
+static DevicePart *next_part(Post *post, int *serial)
 {
     Peers *peers = post->peers;
     pthread_mutex_lock(&peers->lock);
     while (!peers->quit &&
            (post->state == POST_LOST || !peers->stream || peers->serial == *serial))
         pthread_cond_wait(&peers->changed, &peers->lock);
-    Stream *stream = peers->quit ? NULL : peers->stream;
+    PeerStream *stream = peers->quit ? NULL : peers->stream;
     *serial = peers->serial;
     if (stream)
         post->state = POST_BUSY;
@@ -243,7 +243,7 @@ static void *attend(void *user)
     const PeerKind *kind = post->peer->kind;
     int serial = 0;
     bool ok = true;
-    Part *part;
+    DevicePart *part;
     void *opened = kind->open(post->peer, post->config, &post->diags);
     if (opened)
         post->info = *kind->info(opened);
@@ -354,7 +354,7 @@ int peers_count(Peers *peers)
 
 // Running ---------------------------------------------------------------------------------
 
-static void begin(Peers *peers, Stream *stream)
+static void begin(Peers *peers, PeerStream *stream)
 {
     pthread_mutex_lock(&peers->lock);
     peers->stream = stream;
@@ -378,7 +378,7 @@ static void end(Peers *peers, const bool *lost_before, Diags *diags)
             tell_loss(&peers->post[i], "is lost, and others go on with what it had", diags);
 }
 
-static void stream_open(Stream *stream, int nparts)
+static void stream_open(PeerStream *stream, int nparts)
 {
     pthread_mutex_init(&stream->lock, NULL);
     pthread_cond_init(&stream->changed, NULL);
@@ -389,7 +389,7 @@ static void stream_open(Stream *stream, int nparts)
         stream->part[i].stream = stream;
 }
 
-static void stream_stop(Stream *stream)
+static void stream_stop(PeerStream *stream)
 {
     pthread_mutex_lock(&stream->lock);
     stream->over = true;
@@ -397,7 +397,7 @@ static void stream_stop(Stream *stream)
     pthread_mutex_unlock(&stream->lock);
 }
 
-static void stream_close(Stream *stream)
+static void stream_close(PeerStream *stream)
 {
     for (int i = 0; i < stream->nparts; i++)
         free(stream->part[i].taken.at);
@@ -410,11 +410,11 @@ static void stream_close(Stream *stream)
 bool peers_run(Peers *peers, OwnRun *own, void *runner, RunnerNext *next, double cutoff_ns,
                RunnerDone *done, void *user, Diags *diags)
 {
-    Stream stream = {.next = next,
-                     .done = done,
-                     .user = user,
-                     .stop = peers->stop,
-                     .cutoff_ns = cutoff_ns};
+    PeerStream stream = {.next = next,
+                         .done = done,
+                         .user = user,
+                         .stop = peers->stop,
+                         .cutoff_ns = cutoff_ns};
     bool *lost = xcalloc((size_t)peers->n + 1, sizeof *lost);
     Diags mine; // the caller's may be written to by next and done, in any thread
     diags_init(&mine, arena_new());

@@ -198,7 +198,7 @@ static bool counts_work(const Worker *worker)
     return false;
 }
 
-void worker_enter(Worker *worker, Stage stage, int job, double limit_s)
+void worker_enter(Worker *worker, WorkerStage stage, int job, double limit_s)
 {
     worker->stage = stage;
     worker->job = job;
@@ -229,7 +229,8 @@ static bool is_gone(const Worker *worker)
 
 // One that died while it had nothing to do is not to be said to have died of this. Its
 // death is seen when it is waited for.
-void worker_send(Worker *worker, json_t *message, Stage stage, int job, double limit_s)
+void worker_send(Worker *worker, json_t *message, WorkerStage stage, int job,
+                 double limit_s)
 {
     bool emptied = ftruncate(worker->log, 0) == 0;
     (void)emptied; // what it printed before is only of no use

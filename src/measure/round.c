@@ -413,8 +413,8 @@ static Item *first_waiting(const Round *round, bool suspect)
 }
 
 // What a worker runs, once it has its turn where that is its own affair.
-static void send_run(const Runner *runner, Worker *worker, json_t *message, Stage stage,
-                     int job, double limit_s)
+static void send_run(const Runner *runner, Worker *worker, json_t *message,
+                     WorkerStage stage, int job, double limit_s)
 {
     if (runner->ahead && !is_compiler(runner, worker))
         json_object_set_new(message, "turn", json_text(runner->turn));

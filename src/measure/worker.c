@@ -17,17 +17,17 @@ typedef struct {
     PreparedJob **prepared; // prepared, not yet timed
     int npiece;
     bool inside; // a sandbox
-} Side;
+} WorkerSide;
 
 static void tell(void *user, const char *stage, int job)
 {
-    const Side *side = user;
+    const WorkerSide *side = user;
     message_send(side->fd, json_pack("{s:s,s:i}", "at", stage, "job", job));
 }
 
 // Waits for the device, where this worker shares it with those of other controllers; -1: it
 // does not. What comes next is told, for it has its time limit from now on.
-static int take_turn(Side *side, const json_t *message, const char *stage, int job)
+static int take_turn(WorkerSide *side, const json_t *message, const char *stage, int job)
 {
     const char *path = json_string_value(json_object_get(message, "turn"));
     if (!path)
@@ -44,14 +44,14 @@ static void end_turn(int turn)
         close(turn);
 }
 
-static void end(const Side *side)
+static void end(const WorkerSide *side)
 {
     const char *word = executor_sick(side->executor) ? "quit" : "end";
     message_send(side->fd, json_pack("{s:b}", word, 1));
 }
 
 // The devices of one kind, or one of them; one that does not open is left out.
-static void do_list(Side *side, const json_t *message)
+static void do_list(WorkerSide *side, const json_t *message)
 {
     const DeviceKind *kind = device_kind(json_text_of(message, "kind"));
     const json_t *index = json_object_get(message, "index");
@@ -72,7 +72,7 @@ static void do_list(Side *side, const json_t *message)
 }
 
 // In the sandbox, where it is to be in one: before the driver is loaded.
-static bool is_settled(Side *side, const json_t *message, Buf *log)
+static bool is_settled(WorkerSide *side, const json_t *message, Buf *log)
 {
     const json_t *wanted = json_object_get(message, "sandbox");
     if (!wanted || side->inside)
@@ -81,7 +81,7 @@ static bool is_settled(Side *side, const json_t *message, Buf *log)
 }
 
 // Also for other buffers on the device that is open.
-static void do_open(Side *side, const json_t *message)
+static void do_open(WorkerSide *side, const json_t *message)
 {
     Buf log;
     buf_init(&log);
@@ -100,7 +100,7 @@ static void do_open(Side *side, const json_t *message)
     buf_release(&log);
 }
 
-static void keep(Side *side, PreparedJob *prepared)
+static void keep(WorkerSide *side, PreparedJob *prepared)
 {
     side->prepared =
         xrealloc(side->prepared, sizeof(PreparedJob *) * (size_t)(side->npiece + 1));
@@ -108,7 +108,7 @@ static void keep(Side *side, PreparedJob *prepared)
 }
 
 // Checks a prepared job that is built, reports, and keeps it if all is well so far.
-static void finish_preparing(Side *side, PreparedJob *prepared)
+static void finish_preparing(WorkerSide *side, PreparedJob *prepared)
 {
     bool compiled = executor_compiles(side->executor);
     if (prepared_ok(prepared) && !compiled)
@@ -120,7 +120,7 @@ static void finish_preparing(Side *side, PreparedJob *prepared)
         prepared_free(side->executor, prepared);
 }
 
-static void do_prepare(Side *side, const json_t *message)
+static void do_prepare(WorkerSide *side, const json_t *message)
 {
     const json_t *jobs = json_object_get(message, "jobs");
     int n = (int)json_array_size(jobs);
@@ -147,7 +147,7 @@ static void do_prepare(Side *side, const json_t *message)
     end(side);
 }
 
-static void do_time(Side *side, const json_t *message)
+static void do_time(WorkerSide *side, const json_t *message)
 {
     int number = (int)json_int_of(message, "job", 0);
     for (int i = 0; i < side->npiece; i++) {
@@ -165,14 +165,14 @@ static void do_time(Side *side, const json_t *message)
     end(side);
 }
 
-static void drop_pieces(Side *side)
+static void drop_pieces(WorkerSide *side)
 {
     for (int i = 0; i < side->npiece; i++)
         prepared_free(side->executor, side->prepared[i]);
     side->npiece = 0;
 }
 
-static void do_drop(Side *side, const json_t *message)
+static void do_drop(WorkerSide *side, const json_t *message)
 {
     (void)message;
     drop_pieces(side);
@@ -181,14 +181,14 @@ static void do_drop(Side *side, const json_t *message)
 
 static const struct {
     const char *name;
-    void (*run)(Side *side, const json_t *message);
+    void (*run)(WorkerSide *side, const json_t *message);
     bool needs_bench;
 } commands[] = {
     {"list", do_list, false}, {"open", do_open, false}, {"prepare", do_prepare, true},
     {"time", do_time, true},  {"drop", do_drop, true},
 };
 
-static void obey(Side *side, const json_t *message)
+static void obey(WorkerSide *side, const json_t *message)
 {
     const char *name = json_text_of(message, "do");
     for (int i = 0; i < COUNTOF(commands); i++)
@@ -197,7 +197,7 @@ static void obey(Side *side, const json_t *message)
             commands[i].run(side, message);
 }
 
-static void let_go(Side *side)
+static void let_go(WorkerSide *side)
 {
     drop_pieces(side);
     if (side->executor)
@@ -207,7 +207,7 @@ static void let_go(Side *side)
 
 int worker_main(int argc, char **argv)
 {
-    Side side = {.fd = argc > 2 ? atoi(argv[2]) : -1};
+    WorkerSide side = {.fd = argc > 2 ? atoi(argv[2]) : -1};
     if (argc < 3 || fcntl(side.fd, F_SETFD, FD_CLOEXEC) != 0) {
         fprintf(stderr, "%s is how forewarp starts its own workers\n", WORKER_COMMAND);
         return 2;

@@ -18,9 +18,9 @@ enum { HEAD = COUNTOF(head_names), FIRST_FEATURE = HEAD - LAUNCH_SIZES };
 typedef struct {
     const char *text; // unquoted
     Span span;
-} Field;
+} CsvField;
 
-typedef VEC(const char *) Names;
+typedef VEC(const char *) CsvNames;
 
 typedef struct {
     const Source *source;
@@ -28,26 +28,26 @@ typedef struct {
     Diags *diags;
     Dataset *data;
     size_t at; // offset of the line to read next
-    Field field[FIELDS_MAX];
+    CsvField field[FIELDS_MAX];
     int nfield, columns;
     Span header;
     Map program_number, size_number, expression_text, status_text, point_row;
-    Names programs, sizes;
+    CsvNames programs, sizes;
     VEC(int) row_program;
     VEC(int) row_size;
     VEC(double) row_time;
     VEC(double) cells;
-    Names row_expression, row_status;
-} Reader;
+    CsvNames row_expression, row_status;
+} DatasetReader;
 
 // Lines and fields ----------------------------------------------------------------------
 
-static Span span_at(const Reader *r, size_t from, size_t to)
+static Span span_at(const DatasetReader *r, size_t from, size_t to)
 {
     return (Span){r->source, (uint32_t)from, (uint32_t)to};
 }
 
-static size_t line_end(const Reader *r)
+static size_t line_end(const DatasetReader *r)
 {
     const char *text = r->source->text;
     const char *end = memchr(text + r->at, '\n', r->source->len - r->at);
@@ -55,7 +55,7 @@ static size_t line_end(const Reader *r)
 }
 
 // A quoted field that starts at `at`: its text; the offset after its closing quote.
-static const char *unquote(Reader *r, size_t at, size_t end, size_t *next)
+static const char *unquote(DatasetReader *r, size_t at, size_t end, size_t *next)
 {
     const char *text = r->source->text;
     Buf out;
@@ -71,14 +71,14 @@ static const char *unquote(Reader *r, size_t at, size_t end, size_t *next)
     return copy;
 }
 
-static bool read_field(Reader *r, size_t *at, size_t end)
+static bool read_field(DatasetReader *r, size_t *at, size_t end)
 {
     const char *text = r->source->text;
     size_t from = *at, next = from;
     if (r->nfield == FIELDS_MAX)
         return diag_error(r->diags, span_at(r, from, end), "M010",
                           "a line has more than %d fields", FIELDS_MAX);
-    Field *f = &r->field[r->nfield++];
+    CsvField *f = &r->field[r->nfield++];
     if (from < end && text[from] == '"') {
         f->text = unquote(r, from, end, &next);
         if (!f->text)
@@ -98,7 +98,7 @@ static bool read_field(Reader *r, size_t *at, size_t end)
 }
 
 // Splits the line at r->at, and goes to the next one.
-static bool read_fields(Reader *r)
+static bool read_fields(DatasetReader *r)
 {
     size_t next = line_end(r), at = r->at, end = next;
     if (end > at && r->source->text[end - 1] == '\r')
@@ -125,7 +125,7 @@ static char *trimmed(Arena *arena, const char *text, size_t len)
 }
 
 // Lines of # at the top. One without a colon is only a remark.
-static void read_meta(Reader *r)
+static void read_meta(DatasetReader *r)
 {
     const char *text = r->source->text;
     while (r->at < r->source->len && text[r->at] == '#') {
@@ -143,7 +143,7 @@ static void read_meta(Reader *r)
 
 // The header ----------------------------------------------------------------------------
 
-static bool check_name(Reader *r, int column, const char *name)
+static bool check_name(DatasetReader *r, int column, const char *name)
 {
     if (column < r->nfield && strcmp(r->field[column].text, name) == 0)
         return true;
@@ -155,7 +155,7 @@ static bool check_name(Reader *r, int column, const char *name)
                       r->field[column].text);
 }
 
-static bool check_features(Reader *r)
+static bool check_features(DatasetReader *r)
 {
     Map seen;
     map_init(&seen, r->arena);
@@ -170,7 +170,7 @@ static bool check_features(Reader *r)
     return true;
 }
 
-static bool read_header(Reader *r)
+static bool read_header(DatasetReader *r)
 {
     if (r->at >= r->source->len)
         return diag_error(r->diags, span_at(r, r->at, r->at), "M012",
@@ -195,7 +195,7 @@ static bool read_header(Reader *r)
 
 // Rows ----------------------------------------------------------------------------------
 
-static int number_of(Reader *r, Map *map, Names *names, const char *name)
+static int number_of(DatasetReader *r, Map *map, CsvNames *names, const char *name)
 {
     int *number = map_get(map, name);
     if (!number) {
@@ -208,7 +208,7 @@ static int number_of(Reader *r, Map *map, Names *names, const char *name)
 }
 
 // One copy of each different text.
-static const char *shared(Reader *r, Map *map, const char *text)
+static const char *shared(DatasetReader *r, Map *map, const char *text)
 {
     char *copy = map_get(map, text);
     if (!copy)
@@ -216,9 +216,9 @@ static const char *shared(Reader *r, Map *map, const char *text)
     return copy;
 }
 
-static bool read_number(Reader *r, int column, double *value)
+static bool read_number(DatasetReader *r, int column, double *value)
 {
-    const Field *f = &r->field[column];
+    const CsvField *f = &r->field[column];
     char *end;
     *value = strtod(f->text, &end);
     if (end != f->text && !*end && isfinite(*value))
@@ -226,9 +226,9 @@ static bool read_number(Reader *r, int column, double *value)
     return diag_error(r->diags, f->span, "M014", "column %d must be a number", column + 1);
 }
 
-static bool read_time(Reader *r, const char *status, double *time)
+static bool read_time(DatasetReader *r, const char *status, double *time)
 {
-    const Field *f = &r->field[r->columns - 2];
+    const CsvField *f = &r->field[r->columns - 2];
     *time = NAN;
     bool ok = strcmp(status, "ok") == 0;
     if (!ok && f->text[0])
@@ -243,7 +243,7 @@ static bool read_time(Reader *r, const char *status, double *time)
 
 // The row of this program, size, expression and launch: a new one, or the one before it,
 // which was measured again.
-static int row_of_point(Reader *r)
+static int row_of_point(DatasetReader *r)
 {
     size_t from = r->field[0].span.start, to = r->field[HEAD - 1].span.end;
     char *point = arena_strndup(r->arena, r->source->text + from, to - from);
@@ -256,7 +256,7 @@ static int row_of_point(Reader *r)
     return *row;
 }
 
-static void new_row(Reader *r)
+static void new_row(DatasetReader *r)
 {
     Arena *arena = r->arena;
     for (int i = 0; i < r->data->d; i++)
@@ -270,7 +270,7 @@ static void new_row(Reader *r)
     VEC_PUSH(arena, &r->row_status, NULL);
 }
 
-static void keep_row(Reader *r, const double *cell, double time, const char *status)
+static void keep_row(DatasetReader *r, const double *cell, double time, const char *status)
 {
     int row = row_of_point(r), d = r->data->d;
     if (row == r->row_time.len)
@@ -280,7 +280,7 @@ static void keep_row(Reader *r, const double *cell, double time, const char *sta
     r->row_status.at[row] = shared(r, &r->status_text, status);
 }
 
-static bool read_row(Reader *r)
+static bool read_row(DatasetReader *r)
 {
     if (!read_fields(r))
         return false;
@@ -306,7 +306,7 @@ static bool read_row(Reader *r)
 }
 
 // Files may be joined end to end: keys and the same header again between their rows.
-static bool read_joined(Reader *r)
+static bool read_joined(DatasetReader *r)
 {
     read_meta(r);
     size_t len = r->header.end - r->header.start;
@@ -319,7 +319,7 @@ static bool read_joined(Reader *r)
     return true;
 }
 
-static bool read_rows(Reader *r)
+static bool read_rows(DatasetReader *r)
 {
     int mistakes = 0;
     ArenaMark empty = arena_mark(r->scratch);
@@ -354,7 +354,7 @@ static int compare_sizes(const void *a, const void *b)
     return u != v ? (u > v) - (u < v) : strcmp(p->name, q->name);
 }
 
-static void sort_sizes(Reader *r)
+static void sort_sizes(DatasetReader *r)
 {
     Dataset *data = r->data;
     int n = data->nsize = r->sizes.len;
@@ -408,7 +408,7 @@ static void set_throughput(Dataset *data)
             data->throughput[i] = data->group_at[data->group[i]].best_ns / data->time_ns[i];
 }
 
-static Dataset *finish(Reader *r)
+static Dataset *finish(DatasetReader *r)
 {
     Dataset *data = r->data;
     data->n = r->row_time.len;
@@ -430,8 +430,8 @@ static Dataset *finish(Reader *r)
 
 Dataset *dataset_parse(const Source *source, Arena *arena, Diags *diags)
 {
-    Reader *r = NEW(arena, Reader);
-    *r = (Reader){.source = source, .arena = arena, .diags = diags};
+    DatasetReader *r = NEW(arena, DatasetReader);
+    *r = (DatasetReader){.source = source, .arena = arena, .diags = diags};
     r->scratch = arena_new();
     r->data = NEW(arena, Dataset);
     Map *const maps[] = {&r->program_number, &r->size_number, &r->expression_text,

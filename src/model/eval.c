@@ -15,11 +15,11 @@
 
 typedef struct {
     double prediction, throughput, time_ns;
-} Candidate;
+} RankedRow;
 
 static int compare_candidates(const void *a, const void *b)
 {
-    const Candidate *p = a, *q = b;
+    const RankedRow *p = a, *q = b;
     if (p->prediction != q->prediction)
         return p->prediction > q->prediction ? -1 : 1;
     if (p->throughput != q->throughput)
@@ -28,20 +28,20 @@ static int compare_candidates(const void *a, const void *b)
 }
 
 // Highest prediction first; within a tie, lowest throughput first.
-static Candidate *sorted(const double *prediction, const double *throughput,
+static RankedRow *sorted(const double *prediction, const double *throughput,
                          const double *time_ns, int n)
 {
-    Candidate *c = xcalloc((size_t)n + 1, sizeof *c);
+    RankedRow *c = xcalloc((size_t)n + 1, sizeof *c);
     for (int i = 0; i < n; i++) {
         bool ran = time_ns && !isnan(time_ns[i]);
-        c[i] = (Candidate){prediction ? prediction[i] : 0, throughput[i],
+        c[i] = (RankedRow){prediction ? prediction[i] : 0, throughput[i],
                            ran ? time_ns[i] : 0};
     }
     qsort(c, (size_t)n, sizeof *c, compare_candidates);
     return c;
 }
 
-static int tie_length(const Candidate *c, int n)
+static int tie_length(const RankedRow *c, int n)
 {
     int length = 1;
     while (length < n && c[length].prediction == c[0].prediction)
@@ -50,7 +50,7 @@ static int tie_length(const Candidate *c, int n)
 }
 
 // Adds what a tie costs; true if a good point is in it.
-static bool pay_tie(const Candidate *c, int n, double goal, EvalCost *cost)
+static bool pay_tie(const RankedRow *c, int n, double goal, EvalCost *cost)
 {
     double bad_ns = 0, good_ns = 0;
     int good = 0;
@@ -67,7 +67,7 @@ static bool pay_tie(const Candidate *c, int n, double goal, EvalCost *cost)
 EvalCost eval_cost(const double *prediction, const double *throughput,
                    const double *time_ns, int n, double goal)
 {
-    Candidate *c = sorted(prediction, throughput, time_ns, n);
+    RankedRow *c = sorted(prediction, throughput, time_ns, n);
     EvalCost cost = {0};
     bool found = false;
     for (int i = 0, length; i < n && !found; i += length) {
@@ -79,7 +79,7 @@ EvalCost eval_cost(const double *prediction, const double *throughput,
 }
 
 // The expected highest of `so_far` and r points drawn from c[0..n), lowest first.
-static double expected_best(const Candidate *c, int n, int r, double so_far)
+static double expected_best(const RankedRow *c, int n, int r, double so_far)
 {
     double probability = (double)r / n, sum = 0;
     for (int i = n; i >= r; i--) {
@@ -93,7 +93,7 @@ static double expected_best(const Candidate *c, int n, int r, double so_far)
 void eval_curve(const double *prediction, const double *throughput, int n, double *best,
                 int length)
 {
-    Candidate *c = sorted(prediction, throughput, NULL, n);
+    RankedRow *c = sorted(prediction, throughput, NULL, n);
     double so_far = 0;
     for (int i = 0, tie; i < length; i += tie) {
         tie = tie_length(c + i, n - i);

@@ -25,10 +25,10 @@ typedef struct {
     const Sign *sign;
     bool *in; // column is in the active set
     double *w;
-} Fit;
+} LinearFit;
 
 // A column whose numbers are too large to be squared and added up says nothing.
-static void scale_columns(Fit *f, const Matrix *x, const double *y)
+static void scale_columns(LinearFit *f, const Matrix *x, const double *y)
 {
     for (int c = 0; c < f->d; c++) {
         double *column = f->a + (size_t)c * (size_t)f->n, length = 0;
@@ -47,7 +47,7 @@ static void scale_columns(Fit *f, const Matrix *x, const double *y)
 }
 
 // Least squares over the active set, minimum norm where it is not of full rank.
-static void solve(const Fit *f, double *w)
+static void solve(const LinearFit *f, double *w)
 {
     int m = 0, n = f->n, rank = 0;
     double *a = xcalloc((size_t)n * (size_t)f->d + 1, sizeof *a);
@@ -70,7 +70,7 @@ static void solve(const Fit *f, double *w)
     free(s);
 }
 
-static double residual(const Fit *f, const double *w, double *out)
+static double residual(const LinearFit *f, const double *w, double *out)
 {
     double sum = 0;
     for (int r = 0; r < f->n; r++) {
@@ -82,7 +82,7 @@ static double residual(const Fit *f, const double *w, double *out)
     return sum;
 }
 
-static int steepest(const Fit *f, const double *rest)
+static int steepest(const LinearFit *f, const double *rest)
 {
     int best = -1;
     double most = GRADIENT_LEAST;
@@ -99,7 +99,7 @@ static int steepest(const Fit *f, const double *rest)
 }
 
 // Moves w towards the solution as far as the signs allow; false if some column left.
-static bool step(Fit *f, const double *solution)
+static bool step(LinearFit *f, const double *solution)
 {
     double part = 1;
     for (int c = 0; c < f->d; c++)
@@ -117,7 +117,7 @@ static bool step(Fit *f, const double *solution)
     return part >= 1;
 }
 
-static void find_weights(Fit *f)
+static void find_weights(LinearFit *f)
 {
     double *solution = xcalloc((size_t)f->d + 1, sizeof *solution);
     double *rest = xcalloc((size_t)f->n + 1, sizeof *rest);
@@ -137,7 +137,7 @@ static void find_weights(Fit *f)
 }
 
 // The diagonal of the inverse of the active columns' products, times the variance.
-static void find_errors(const Fit *f, double variance, double *error)
+static void find_errors(const LinearFit *f, double variance, double *error)
 {
     int m = 0, *column = xcalloc((size_t)f->d + 1, sizeof *column);
     for (int c = 0; c < f->d; c++)
@@ -166,13 +166,13 @@ Linear linear_fit(const Matrix *x, const double *y, const Sign *sign)
                 .weight = xcalloc(d, sizeof(double)),
                 .error = xcalloc(d, sizeof(double)),
                 .support = xcalloc(d, sizeof(int))};
-    Fit f = {.n = x->n,
-             .d = x->d,
-             .a = xcalloc(n * d, sizeof(double)),
-             .scale = xcalloc(d, sizeof(double)),
-             .sign = sign,
-             .in = xcalloc(d, sizeof(bool)),
-             .w = xcalloc(d, sizeof(double))};
+    LinearFit f = {.n = x->n,
+                   .d = x->d,
+                   .a = xcalloc(n * d, sizeof(double)),
+                   .scale = xcalloc(d, sizeof(double)),
+                   .sign = sign,
+                   .in = xcalloc(d, sizeof(bool)),
+                   .w = xcalloc(d, sizeof(double))};
     double *rest = xcalloc(n, sizeof *rest);
     int active = 0;
     scale_columns(&f, x, y);

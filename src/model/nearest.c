@@ -93,9 +93,9 @@ typedef struct {
     int *order; // points, permuted into boxes
     Box *box;
     int nbox;
-} Build;
+} BoxBuild;
 
-static int widest_axis(const Build *b, int from, int to)
+static int widest_axis(const BoxBuild *b, int from, int to)
 {
     int widest = 0;
     double most = -1;
@@ -115,14 +115,14 @@ static int widest_axis(const Build *b, int from, int to)
 }
 
 // Ties by number, so that the tree is the same however the selection swaps.
-static bool is_before(const Build *b, int p, int q, int axis)
+static bool is_before(const BoxBuild *b, int p, int q, int axis)
 {
     double u = matrix_row(b->x, p)[axis], v = matrix_row(b->x, q)[axis];
     return u != v ? u < v : p < q;
 }
 
 // Hoare's selection: what belongs before `middle` along the axis is moved before it.
-static void halve(Build *b, int from, int to, int middle, int axis)
+static void halve(BoxBuild *b, int from, int to, int middle, int axis)
 {
     int *o = b->order;
     while (to - from > 1) {
@@ -147,7 +147,7 @@ static void halve(Build *b, int from, int to, int middle, int axis)
     }
 }
 
-static void build(Build *b, int from, int to)
+static void build(BoxBuild *b, int from, int to)
 {
     Box *box = &b->box[b->nbox++];
     *box = (Box){.from = from, .to = to};
@@ -179,7 +179,7 @@ static void permute(double *at, const int *order, int n)
 static void build_tree(Nearest *t)
 {
     int n = t->points.n;
-    Build b = {.x = &t->points, .order = xcalloc((size_t)n + 1, sizeof(int))};
+    BoxBuild b = {.x = &t->points, .order = xcalloc((size_t)n + 1, sizeof(int))};
     b.box = xcalloc(2 * (size_t)n / (LEAF_MAX / 2) + 2, sizeof *b.box);
     for (int i = 0; i < n; i++)
         b.order[i] = i;

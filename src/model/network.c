@@ -145,7 +145,7 @@ typedef struct {
     float x[NETWORK_INPUTS_MOST + 1][BATCH], hidden[HIDDEN_SLOTS + 1][BATCH];
     float delta[2][BATCH * HIDDEN_SLOTS];      // a row after the other
     float turned[HIDDEN_SLOTS * HIDDEN_SLOTS]; // the second layer's weights, by its units
-} Batch;
+} BatchLayers;
 
 // Adds to the slopes of a layer's parameters, from those of its activations' inputs.
 static inline void add_slopes(float *restrict slope, int d, float (*in)[BATCH],
@@ -164,7 +164,7 @@ static inline void turn(const float *second, float *restrict turned)
 }
 
 // A row's slopes of half the squared error; adds those of the output's parameters.
-static inline void backward(Training *t, Batch *b, int r, int row)
+static inline void backward(Training *t, BatchLayers *b, int r, int row)
 {
     int d = t->d, last = t->layers - 1;
     const float *x = t->x + (size_t)row * (size_t)d;
@@ -193,7 +193,7 @@ static inline void backward(Training *t, Batch *b, int r, int row)
 }
 
 // Adds the slopes of a batch.
-static inline void add_batch(Training *t, Batch *b, const int *row, int rows)
+static inline void add_batch(Training *t, BatchLayers *b, const int *row, int rows)
 {
     float *second = t->slope + first_size(t->d);
     if (t->layers > 1)
@@ -232,7 +232,7 @@ WIDE static void train(Training *t, int *row, int n)
     int steps = t->steps;
     if (t->grows)
         steps = MIN(MAX(steps, PASSES * batches), GROWN * steps);
-    Batch batch;
+    BatchLayers batch;
     int epochs = MIN(MAX(steps / MAX(batches, 1), EPOCHS_LEAST), EPOCHS_MOST);
     for (int e = 0, done = 0; e < epochs; e++) {
         rng_shuffle(&t->rng, row, n);

@@ -23,16 +23,16 @@ static const double POWER_LEAST = 1.05, POWER_MOST = 8, DRAIN_MOST = 3;
 typedef struct {
     double added, start, part[OVERLAP_PARTS];
     double norm, time;
-} Parts;
+} RowParts;
 
 static double column_cost(const Overlap *o, const double *row, int c, double idle)
 {
     return o->weight[c] * row[c] * (o->part[c] == 0 ? 1 + o->drain * idle : 1);
 }
 
-static Parts take_apart(const Overlap *o, const double *row, double idle)
+static RowParts take_apart(const Overlap *o, const double *row, double idle)
 {
-    Parts p = {0};
+    RowParts p = {0};
     for (int c = 0; c < o->d; c++) {
         double cost = column_cost(o, row, c, idle);
         *(o->part[c] == PART_ADDED   ? &p.added
@@ -50,7 +50,7 @@ static Parts take_apart(const Overlap *o, const double *row, double idle)
 }
 
 // What the time gains when the column's cost gains.
-static double slope(const Overlap *o, const Parts *p, int c)
+static double slope(const Overlap *o, const RowParts *p, int c)
 {
     bool started = p->start > p->norm;
     if (o->part[c] == PART_ADDED)
@@ -62,7 +62,7 @@ static double slope(const Overlap *o, const Parts *p, int c)
 
 double overlap_predict(const Overlap *o, const double *row, double idle, double *cost)
 {
-    Parts p = take_apart(o, row, idle);
+    RowParts p = take_apart(o, row, idle);
     for (int c = 0; cost && c < o->d; c++)
         cost[c] = slope(o, &p, c) * column_cost(o, row, c, idle);
     return p.time;
@@ -77,9 +77,9 @@ typedef struct {
     const double *idle, *y;
     double *jacobian, *residual; // n by m, n
     int m;
-} Fit;
+} OverlapFit;
 
-static double loss(const Fit *f)
+static double loss(const OverlapFit *f)
 {
     double sum = 0;
     for (int i = 0; i < f->x->n; i++) {
@@ -92,7 +92,7 @@ static double loss(const Fit *f)
 }
 
 // d norm / d log(power - 1).
-static double power_slope(const Overlap *o, const Parts *p)
+static double power_slope(const Overlap *o, const RowParts *p)
 {
     double sum = 0, logs = 0, power = o->power;
     if (p->start > p->norm || p->norm <= 0)
@@ -107,20 +107,20 @@ static double power_slope(const Overlap *o, const Parts *p)
     return (power - 1) * p->norm * (logs / power - sum * log(sum) / (power * power));
 }
 
-static double drain_slope(const Overlap *o, const Parts *p, double idle)
+static double drain_slope(const Overlap *o, const RowParts *p, double idle)
 {
     double cost = p->part[0] / (1 + o->drain * idle) * idle * o->drain;
     bool hidden = p->start > p->norm || p->norm <= 0;
     return hidden ? 0 : cost * pow(p->part[0] / p->norm, o->power - 1);
 }
 
-static void linearise(Fit *f)
+static void linearise(OverlapFit *f)
 {
     const Overlap *o = f->o;
     for (int i = 0; i < f->x->n; i++) {
         const double *row = matrix_row(f->x, i);
         double *j = f->jacobian + (size_t)i * (size_t)f->m;
-        Parts p = take_apart(o, row, f->idle[i]);
+        RowParts p = take_apart(o, row, f->idle[i]);
         for (int c = 0; c < o->d; c++)
             j[c] = slope(o, &p, c) * column_cost(o, row, c, f->idle[i]) / p.time;
         j[o->d] = power_slope(o, &p) / p.time;
@@ -130,7 +130,7 @@ static void linearise(Fit *f)
 }
 
 // a += the weighted products of the columns of the jacobian, b += those with the residuals.
-static void add_products(const Fit *f, double *a, double *b)
+static void add_products(const OverlapFit *f, double *a, double *b)
 {
     int m = f->m;
     for (int i = 0; i < f->x->n; i++) {
@@ -156,7 +156,7 @@ static void move(Overlap *o, const Overlap *from, const double *step)
 }
 
 // One step downhill; false if there is none.
-static bool improve(Fit *f, double *damping, double *least)
+static bool improve(OverlapFit *f, double *damping, double *least)
 {
     int m = f->m;
     double a[MOST * MOST] = {0}, b[MOST] = {0};
@@ -186,7 +186,7 @@ static bool improve(Fit *f, double *damping, double *least)
 
 // A share of the largest weight that makes all but the fastest rows no faster than they
 // are.
-static double start_weight(const Fit *f, int c, double *room)
+static double start_weight(const OverlapFit *f, int c, double *room)
 {
     int n = 0;
     for (int i = 0; i < f->x->n; i++) {
@@ -200,7 +200,7 @@ static double start_weight(const Fit *f, int c, double *room)
 }
 
 // The diagonal of the inverse of the products, times the variance of the logarithms.
-static void find_errors(Fit *f)
+static void find_errors(OverlapFit *f)
 {
     int m = f->m, n = f->x->n;
     double a[MOST * MOST] = {0}, b[MOST] = {0}, sum = 0;
@@ -221,7 +221,7 @@ static void find_errors(Fit *f)
 void overlap_fit(Overlap *o, const Matrix *x, const double *idle, const double *y)
 {
     size_t n = (size_t)x->n + 1;
-    Fit f = {.o = o, .x = x, .idle = idle, .y = y, .m = o->d + FREE};
+    OverlapFit f = {.o = o, .x = x, .idle = idle, .y = y, .m = o->d + FREE};
     f.jacobian = xcalloc(n * (size_t)f.m, sizeof *f.jacobian);
     f.residual = xcalloc(n, sizeof *f.residual);
     o->rows = x->n;

@@ -28,9 +28,9 @@ static const char magic[] = "\x93NUMPY";
 typedef struct {
     int n; // of a type it may be more than there is room for: see type_shape
     int64_t len[NPY_DIMS_MAX];
-} Shape;
+} NpyShape;
 
-static void shape_push(Shape *shape, int64_t len)
+static void shape_push(NpyShape *shape, int64_t len)
 {
     if (shape->n < NPY_DIMS_MAX)
         shape->len[shape->n] = len;
@@ -39,7 +39,7 @@ static void shape_push(Shape *shape, int64_t len)
 
 // Appends the dimensions of the plane-th plane and finds its scalar; counts plane down
 // past the planes of the type, true once found.
-static bool shape_of(const Type *type, int *plane, Shape *shape, Scalar *scalar)
+static bool shape_of(const Type *type, int *plane, NpyShape *shape, Scalar *scalar)
 {
     int outer = shape->n;
     switch (type->kind) {
@@ -65,7 +65,7 @@ static bool shape_of(const Type *type, int *plane, Shape *shape, Scalar *scalar)
 }
 
 // Those of a plane that is there; false with a diagnostic if NumPy has no such array.
-static bool type_shape(const char *path, const Type *type, int plane, Shape *shape,
+static bool type_shape(const char *path, const Type *type, int plane, NpyShape *shape,
                        Scalar *scalar, Diags *diags)
 {
     int left = plane;
@@ -78,7 +78,7 @@ static bool type_shape(const char *path, const Type *type, int plane, Shape *sha
 }
 
 // As Python writes it: `(3, 4)`, `(3,)`, `()`.
-static void print_shape(Buf *out, const Shape *shape)
+static void print_shape(Buf *out, const NpyShape *shape)
 {
     buf_putc(out, '(');
     for (int i = 0; i < shape->n; i++)
@@ -86,7 +86,7 @@ static void print_shape(Buf *out, const Shape *shape)
     buf_puts(out, shape->n == 1 ? ",)" : ")");
 }
 
-static const char *shape_text(Arena *arena, const Shape *shape)
+static const char *shape_text(Arena *arena, const NpyShape *shape)
 {
     Buf text;
     buf_init(&text);
@@ -99,7 +99,7 @@ static const char *shape_text(Arena *arena, const Shape *shape)
 typedef struct {
     const char *descr; // element type, as written
     bool fortran;
-    Shape shape;
+    NpyShape shape;
     bool has_descr, has_order, has_shape;
 } Header;
 
@@ -140,7 +140,7 @@ static const char *take_string(Arena *arena, const char **at)
     return arena_strndup(arena, start, (size_t)(end - start));
 }
 
-static bool take_shape(const char **at, Shape *shape)
+static bool take_shape(const char **at, NpyShape *shape)
 {
     if (!take_char(at, '('))
         return false;
@@ -218,7 +218,7 @@ static bool read_header(Arena *arena, int fd, Header *header)
 
 // Reading ------------------------------------------------------------------------------
 
-static bool same_shape(const Shape *a, const Shape *b)
+static bool same_shape(const NpyShape *a, const NpyShape *b)
 {
     return a->n == b->n && !memcmp(a->len, b->len, (size_t)a->n * sizeof a->len[0]);
 }
@@ -233,7 +233,7 @@ static const char *dtype_name(const char *dtype)
 }
 
 static bool check_header(const char *path, Arena *arena, const Header *header,
-                         const Shape *shape, const char *want, Diags *diags)
+                         const NpyShape *shape, const char *want, Diags *diags)
 {
     bool same = !strcmp(header->descr, want) ||
                 (!strcmp(want, scalar_info[S_BOOL].dtype) && !strcmp(header->descr, "?")) ||
@@ -274,9 +274,9 @@ typedef struct {
     int64_t need; // bytes of numbers
     const char *shape;
     Diags *diags;
-} Numbers;
+} NpyFile;
 
-static bool wrong_length(const Numbers *n, int64_t have, const char *more)
+static bool wrong_length(const NpyFile *n, int64_t have, const char *more)
 {
     return diag_error(
         n->diags, span_none, "N006",
@@ -285,7 +285,7 @@ static bool wrong_length(const Numbers *n, int64_t have, const char *more)
 }
 
 // The length that a file has is compared before there is memory for its numbers.
-static bool fits(const Numbers *n)
+static bool fits(const NpyFile *n)
 {
     struct stat about;
     if (fstat(n->fd, &about) != 0 || !S_ISREG(about.st_mode))
@@ -294,7 +294,7 @@ static bool fits(const Numbers *n)
     return have == n->need || wrong_length(n, have, "");
 }
 
-static bool open_numbers(Numbers *n, Arena *arena, const Shape *shape, const char *dtype)
+static bool open_numbers(NpyFile *n, Arena *arena, const NpyShape *shape, const char *dtype)
 {
     Header header = {0};
     Buf why;
@@ -312,7 +312,7 @@ static bool open_numbers(Numbers *n, Arena *arena, const Shape *shape, const cha
 }
 
 // All is read: was it as much as there should be, and is there no more?
-static bool close_numbers(Numbers *n, bool ok, int64_t have)
+static bool close_numbers(NpyFile *n, bool ok, int64_t have)
 {
     char more;
     if (ok && have < 0)
@@ -326,9 +326,9 @@ static bool close_numbers(Numbers *n, bool ok, int64_t have)
     return ok;
 }
 
-static Shape layout_shape(const NpyLayout *layout, int64_t *bytes)
+static NpyShape layout_shape(const NpyLayout *layout, int64_t *bytes)
 {
-    Shape shape = {0};
+    NpyShape shape = {0};
     *bytes = layout->bytes;
     for (int i = 0; i < layout->ndim; i++) {
         shape_push(&shape, layout->shape[i]);
@@ -339,9 +339,9 @@ static Shape layout_shape(const NpyLayout *layout, int64_t *bytes)
 
 bool npy_read_raw(const char *path, const NpyLayout *layout, void *to, Diags *diags)
 {
-    Numbers n = {.path = path, .diags = diags};
+    NpyFile n = {.path = path, .diags = diags};
     Arena *arena = arena_new();
-    Shape shape = layout_shape(layout, &n.need);
+    NpyShape shape = layout_shape(layout, &n.need);
     bool ok = open_numbers(&n, arena, &shape, layout->dtype);
     ok = close_numbers(&n, ok, ok ? take_bytes(n.fd, to, n.need) : 0);
     arena_free(arena);
@@ -349,7 +349,7 @@ bool npy_read_raw(const char *path, const NpyLayout *layout, void *to, Diags *di
 }
 
 // The bytes that there were.
-static int64_t read_value(const Numbers *n, Value *value)
+static int64_t read_value(const NpyFile *n, Value *value)
 {
     enum { BLOCK = 1 << 16 };
     int size = scalar_info[value->scalar[0]].bytes;
@@ -368,8 +368,8 @@ static int64_t read_value(const Numbers *n, Value *value)
 bool npy_read(const char *path, Arena *arena, const Type *expected, Value **out,
               Diags *diags)
 {
-    Numbers n = {.path = path, .diags = diags};
-    Shape shape = {0};
+    NpyFile n = {.path = path, .diags = diags};
+    NpyShape shape = {0};
     Scalar scalar = S_FLOAT;
     if (!type_shape(path, expected, 0, &shape, &scalar, diags))
         return false;
@@ -387,7 +387,7 @@ bool npy_read(const char *path, Arena *arena, const Type *expected, Value **out,
 // Writing ------------------------------------------------------------------------------
 
 // The dictionary, padded so that the numbers begin at a multiple of 64 bytes.
-static void write_header(Buf *out, const Shape *shape, const char *dtype)
+static void write_header(Buf *out, const NpyShape *shape, const char *dtype)
 {
     Buf text;
     buf_init(&text);
@@ -427,7 +427,7 @@ static bool write_file(const char *path, Buf *file, Diags *diags)
 
 bool npy_write(const char *path, const Value *value, int plane, Diags *diags)
 {
-    Shape shape = {0};
+    NpyShape shape = {0};
     Scalar scalar = S_FLOAT;
     if (!type_shape(path, value->type, plane, &shape, &scalar, diags))
         return false;
@@ -441,7 +441,7 @@ bool npy_write(const char *path, const Value *value, int plane, Diags *diags)
 void npy_header(const NpyLayout *layout, Buf *out)
 {
     int64_t bytes;
-    Shape shape = layout_shape(layout, &bytes);
+    NpyShape shape = layout_shape(layout, &bytes);
     write_header(out, &shape, layout->dtype);
 }
 

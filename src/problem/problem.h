@@ -228,7 +228,7 @@ int variants_first(const Variants *variants, Point *point, int max);
 bool variants_candidate(const Variants *variants, const Point *point, const char *name,
                         Arena *arena, Candidate *candidate, Diags *diags);
 // Launches of points; the variants must outlive them.
-Launches variants_launches(const Variants *variants);
+LaunchShapes variants_launches(const Variants *variants);
 // The kernels of a candidate as a file for the user.
 void variants_text(const Variants *variants, const Candidate *candidate, Buf *text);
 // What parameters that nobody names are: one output a work-item, nothing staged; of a

@@ -331,9 +331,9 @@ bool variants_candidate(const Variants *variants, const Point *point, const char
     return asked.ok;
 }
 
-Launches variants_launches(const Variants *variants)
+LaunchShapes variants_launches(const Variants *variants)
 {
-    return (Launches){variants->problem->kind->shape, variants};
+    return (LaunchShapes){variants->problem->kind->shape, variants};
 }
 
 void variants_text(const Variants *variants, const Candidate *candidate, Buf *text)

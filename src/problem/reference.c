@@ -80,9 +80,9 @@ typedef struct {
 } Found;
 
 // The members after buffer are as the function of its chunks uses them.
-typedef struct Pass Pass;
-struct Pass {
-    void (*chunk)(const Pass *pass, int64_t at, int64_t n, Found *found);
+typedef struct RefPass RefPass;
+struct RefPass {
+    void (*chunk)(const RefPass *pass, int64_t at, int64_t n, Found *found);
     const RunnerBuffer *buffer;
     const void *raw;
     char *to;
@@ -95,7 +95,7 @@ struct Pass {
 
 static void pass_part(void *user, int64_t from, int64_t to)
 {
-    Pass *pass = user;
+    RefPass *pass = user;
     Found found = {0};
     for (int64_t i = from; i < to; i += CHUNK)
         pass->chunk(pass, i, MIN(CHUNK, to - i), &found);
@@ -105,7 +105,7 @@ static void pass_part(void *user, int64_t from, int64_t to)
     pthread_mutex_unlock(&pass->lock);
 }
 
-static Found pass_run(Pass pass)
+static Found pass_run(RefPass pass)
 {
     pthread_mutex_init(&pass.lock, NULL);
     parts_call(pass.buffer->count, CHUNK, pass_part, &pass);
@@ -131,7 +131,7 @@ static Scalar scalar_of_pairs(Scalar scalar)
     return scalar == S_HALF || scalar == S_BF16 ? S_FLOAT : scalar;
 }
 
-static void spread_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
+static void spread_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
     (void)found;
     double value[CHUNK], both[2 * CHUNK] = {0};
@@ -150,12 +150,12 @@ static RunnerBuffer as_pairs(const RunnerBuffer *from, Arena *arena)
     if (!from->init)
         return to;
     char *init = arena_raw(arena, runner_buffer_bytes(&to));
-    pass_run((Pass){.chunk = spread_chunk, .buffer = from, .to = init});
+    pass_run((RefPass){.chunk = spread_chunk, .buffer = from, .to = init});
     to.init = init;
     return to;
 }
 
-static void widen_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
+static void widen_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
     (void)found;
     double value[CHUNK];
@@ -171,7 +171,7 @@ static RunnerBuffer as_read(const RunnerBuffer *from, Arena *arena)
     if (to.scalar == from->scalar)
         return to;
     char *init = arena_raw(arena, runner_buffer_bytes(&to));
-    pass_run((Pass){.chunk = widen_chunk, .buffer = from, .to = init});
+    pass_run((RefPass){.chunk = widen_chunk, .buffer = from, .to = init});
     to.init = init;
     return to;
 }
@@ -183,7 +183,7 @@ static float float_above(double x)
     return f < x ? nextafterf(f, INFINITY) : f;
 }
 
-static void take_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
+static void take_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
     (void)found;
     Scalar scalar = pass->buffer->scalar;
@@ -208,7 +208,7 @@ static void take_pairs(RunnerBuffer *to, const void *pairs, Arena *arena)
 {
     char *expect = arena_raw(arena, runner_buffer_bytes(to));
     float *bound = arena_raw(arena, (size_t)to->count * sizeof *bound);
-    pass_run((Pass){
+    pass_run((RefPass){
         .chunk = take_chunk, .buffer = to, .raw = pairs, .to = expect, .bound = bound});
     to->expect = expect;
     to->bound = bound;
@@ -401,7 +401,7 @@ static double difference(double x, double e, double scale)
     return x == e || (isnan(x) && isnan(e)) ? 0 : error >= 0 ? error : INFINITY;
 }
 
-static void differ_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
+static void differ_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
     const RunnerBuffer *b = pass->buffer;
     double x[CHUNK], e[CHUNK];
@@ -428,8 +428,8 @@ static double outputs_differ(const ProblemData *data, const void *const *other,
         if (!b->bound && !floating)
             continue;
         double scale = floating ? check_scale(b->scalar, b->expect, b->count) : 1;
-        Pass pass = {differ_chunk,       b,         other[k], .scale = scale,
-                     .bounded = bounded, .all = all};
+        RefPass pass = {differ_chunk,       b,         other[k], .scale = scale,
+                        .bounded = bounded, .all = all};
         most = fmax(most, pass_run(pass).most);
     }
     return most;
@@ -562,7 +562,7 @@ static bool is_iterated(const Expr *e, const void *none)
            (!arith_is_const(e->num[0], &steps) || steps > 0);
 }
 
-static void nudge_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
+static void nudge_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
     (void)found;
     double value[CHUNK];
@@ -579,7 +579,7 @@ static void nudge_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
 static const void *nudged(const RunnerBuffer *buffer, Arena *arena)
 {
     char *turned = arena_raw(arena, runner_buffer_bytes(buffer));
-    pass_run((Pass){.chunk = nudge_chunk, .buffer = buffer, .to = turned});
+    pass_run((RefPass){.chunk = nudge_chunk, .buffer = buffer, .to = turned});
     return turned;
 }
 
@@ -615,7 +615,7 @@ static int rounding_moves(const Problem *problem, bool continuous, ProblemData *
 }
 
 // Runs a pass over the bounds of each floating output: its scale is theirs.
-static Found each_bound(const ProblemData *data, Pass pass)
+static Found each_bound(const ProblemData *data, RefPass pass)
 {
     for (int k = data->ninput; k < data->nbuffer; k++) {
         const RunnerBuffer *b = &data->buffer[k];
@@ -630,7 +630,7 @@ static Found each_bound(const ProblemData *data, Pass pass)
 }
 
 // The magnitude of each element or, if it is more, the scale.
-static void sizes_of(const Pass *pass, int64_t at, int64_t n, double *size)
+static void sizes_of(const RefPass *pass, int64_t at, int64_t n, double *size)
 {
     unpack(pass->buffer->scalar, pass->buffer->expect, at, n, size);
     for (int64_t k = 0; k < n; k++)
@@ -638,7 +638,7 @@ static void sizes_of(const Pass *pass, int64_t at, int64_t n, double *size)
 }
 
 // all: nothing decides, and what has no bound only grew beyond all.
-static void widest_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
+static void widest_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
     double size[CHUNK];
     sizes_of(pass, at, n, size);
@@ -647,7 +647,7 @@ static void widest_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
             found->most = fmax(found->most, (double)pass->bound[at + k] / size[k]);
 }
 
-static void narrow_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
+static void narrow_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
     (void)found;
     double size[CHUNK];
@@ -692,7 +692,7 @@ static void settle_steps(const Problem *problem, ProblemData *const *data, int n
     for (int k = 0; bounded && k < n; k++)
         widest = fmax(
             widest,
-            each_bound(data[k], (Pass){.chunk = widest_chunk, .all = continuous}).most);
+            each_bound(data[k], (RefPass){.chunk = widest_chunk, .all = continuous}).most);
     if (bounded && widest <= data[0]->tolerance)
         return;
     n = rounding_moves(problem, continuous, data, n, place, change);
@@ -702,9 +702,9 @@ static void settle_steps(const Problem *problem, ProblemData *const *data, int n
             continue;
         data[k]->tolerance = fmax(data[k]->tolerance, fmin(most, TOLERANCE_MOST));
         if (bounded)
-            each_bound(data[k], (Pass){.chunk = narrow_chunk,
-                                       .all = continuous,
-                                       .tolerance = data[k]->tolerance});
+            each_bound(data[k], (RefPass){.chunk = narrow_chunk,
+                                          .all = continuous,
+                                          .tolerance = data[k]->tolerance});
     }
 }
 
@@ -771,7 +771,7 @@ typedef struct {
 
 // Nothing is decided of an element whose bound allows more than its own size, and more than
 // a tenth of the median one: both outcomes of a decision, say.
-static void doubt_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
+static void doubt_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
     double size[CHUNK];
     sizes_of(pass, at, n, size);
@@ -783,7 +783,7 @@ static void doubt_chunk(const Pass *pass, int64_t at, int64_t n, Found *found)
 
 static Doubt doubt_of(const ProblemData *data)
 {
-    Doubt doubt = {.undecided = each_bound(data, (Pass){.chunk = doubt_chunk}).count};
+    Doubt doubt = {.undecided = each_bound(data, (RefPass){.chunk = doubt_chunk}).count};
     for (int k = data->ninput; k < data->nbuffer; k++) {
         const RunnerBuffer *b = &data->buffer[k];
         doubt.elements += b->count;

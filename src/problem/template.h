@@ -197,44 +197,50 @@ bool template_read_t1(Template *t, Diags *diags);
 typedef struct {
     Template *t;
     Diags *diags;
-} Reader;
-bool reader_wrong(const Reader *r, const char *where, const char *format, ...)
+} TemplateReader;
+bool reader_wrong(const TemplateReader *r, const char *where, const char *format, ...)
     FW_PRINTF(3, 4);
 // A file beside the problem file; its text is appended. NULL with a diagnostic.
-const char *reader_file(const Reader *r, const char *where, const char *name, Buf *text);
-const char *reader_path(const Reader *r, const char *name);
-bool reader_sources(const Reader *r);                  // reads t->file into t->text
+const char *reader_file(const TemplateReader *r, const char *where, const char *name,
+                        Buf *text);
+const char *reader_path(const TemplateReader *r, const char *name);
+bool reader_sources(const TemplateReader *r);          // reads t->file into t->text
 int template_arg(const Template *t, const char *name); // -1 if there is none
 bool reader_is_name(const char *text);                 // letters, digits and _
 // Can it name a function, as a kernel of this language or a C function?
-bool reader_kernel(const Reader *r, const char *where, const char *name, bool kernel);
+bool reader_kernel(const TemplateReader *r, const char *where, const char *name,
+                   bool kernel);
 // Are the kernels of the launches in the texts? Only what certainly is not there is wrong.
-bool reader_kernels(const Reader *r);
+bool reader_kernels(const TemplateReader *r);
 // Whether the text has a parameter or variable of this name.
 bool template_declares(const char *text, const char *name);
 // A type by its name, or a struct by the names of its members' types.
-bool reader_type(const Reader *r, const char *where, const json_t *type, TemplateArg *arg);
+bool reader_type(const TemplateReader *r, const char *where, const json_t *type,
+                 TemplateArg *arg);
 // For the readers of objects: a key's place; no keys but those known; a text; names of
 // arguments; one launch.
-const char *reader_in(const Reader *r, const char *where, const char *key);
-bool reader_keys(const Reader *r, const char *where, const json_t *object,
+const char *reader_in(const TemplateReader *r, const char *where, const char *key);
+bool reader_keys(const TemplateReader *r, const char *where, const json_t *object,
                  const char *const *known);
-bool reader_text(const Reader *r, const char *where, const json_t *object, const char *key,
-                 bool needed, const char **out);
-bool reader_arg_names(const Reader *r, const char *where, const json_t *names,
+bool reader_text(const TemplateReader *r, const char *where, const json_t *object,
+                 const char *key, bool needed, const char **out);
+bool reader_arg_names(const TemplateReader *r, const char *where, const json_t *names,
                       TemplateLaunch *launch);
-bool reader_launch(const Reader *r, const char *where, const json_t *json,
+bool reader_launch(const TemplateReader *r, const char *where, const json_t *json,
                    TemplateLaunch *launch);
-bool reader_reference(const Reader *r, const json_t *json); // template_read_reference.c
+bool reader_reference(const TemplateReader *r,
+                      const json_t *json); // template_read_reference.c
 // An output that the reference names, and what it must hold.
-bool reader_expected(const Reader *r, const char *where, const char *name,
+bool reader_expected(const TemplateReader *r, const char *where, const char *name,
                      const Fill *value);
 // How far an output may be off: its "tolerance".
-bool reader_bound(const Reader *r, const char *where, const json_t *json, TemplateArg *arg);
+bool reader_bound(const TemplateReader *r, const char *where, const json_t *json,
+                  TemplateArg *arg);
 // Contents of an array: "random", a number, {"npy": FILE}, ..; without: as they are.
-bool reader_fill(const Reader *r, const char *where, const json_t *json, Fill *fill);
+bool reader_fill(const TemplateReader *r, const char *where, const json_t *json,
+                 Fill *fill);
 // Adds a parameter; its values are numbers, truth values and texts.
-bool reader_param(const Reader *r, const char *where, const char *name,
+bool reader_param(const TemplateReader *r, const char *where, const char *name,
                   const json_t *values, const json_t *first);
 
 // template_list.c: `[2**i for i in range(0, 6)]`: a Python list of numbers or words as a

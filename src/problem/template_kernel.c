@@ -23,7 +23,8 @@ static bool is_kernel_name(const char *text)
            !strstr(text, "/*");
 }
 
-bool reader_kernel(const Reader *r, const char *where, const char *name, bool kernel)
+bool reader_kernel(const TemplateReader *r, const char *where, const char *name,
+                   bool kernel)
 {
     if (kernel && language_is(r->t->language, LANGUAGE_CUDA))
         return is_kernel_name(name) ||
@@ -124,7 +125,7 @@ static void offer_functions(Arena *arena, const char *text, Guess *guess)
     }
 }
 
-static bool no_kernel(const Reader *r, const char *where, const char *name,
+static bool no_kernel(const TemplateReader *r, const char *where, const char *name,
                       const char *word)
 {
     Guess guess;
@@ -138,8 +139,8 @@ static bool no_kernel(const Reader *r, const char *where, const char *name,
     return false;
 }
 
-static bool find_kernels(const Reader *r, const char *where, const TemplateLaunch *launch,
-                         int n)
+static bool find_kernels(const TemplateReader *r, const char *where,
+                         const TemplateLaunch *launch, int n)
 {
     const Template *t = r->t;
     for (int i = 0; i < n; i++) {
@@ -158,7 +159,7 @@ static bool find_kernels(const Reader *r, const char *where, const TemplateLaunc
 }
 
 // Names in braces in the options are parameters and sizes.
-static bool find_braces(const Reader *r)
+static bool find_braces(const TemplateReader *r)
 {
     const Template *t = r->t;
     for (const char *at = t->options; (at = strchr(at, '{')); at++) {
@@ -173,7 +174,7 @@ static bool find_braces(const Reader *r)
     return true;
 }
 
-bool reader_kernels(const Reader *r)
+bool reader_kernels(const TemplateReader *r)
 {
     const Template *t = r->t;
     if (!find_braces(r))
@@ -211,7 +212,7 @@ static const char *include_option(const Template *t)
     return option;
 }
 
-bool reader_sources(const Reader *r)
+bool reader_sources(const TemplateReader *r)
 {
     Template *t = r->t;
     Buf text;

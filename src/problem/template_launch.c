@@ -19,7 +19,7 @@ typedef struct {
     Diags *diags;
     int *array; // of each argument, the one whose array it has now
     VEC(JobLaunch) made;
-} Making;
+} LaunchMaking;
 
 bool template_is_array(const TemplateArg *arg)
 {
@@ -46,7 +46,7 @@ bool template_passes(const Template *t, const TemplateArg *arg, const Point *poi
 }
 
 // A whole number; false with a diagnostic.
-static bool whole(const Making *m, const SpaceExpr *expr, double least, double most,
+static bool whole(const LaunchMaking *m, const SpaceExpr *expr, double least, double most,
                   const char *what, int64_t *out)
 {
     double x = space_evaluate(m->t->scope, expr, &m->point);
@@ -56,7 +56,7 @@ static bool whole(const Making *m, const SpaceExpr *expr, double least, double m
     return true;
 }
 
-static bool extents(const Making *m, const TemplateLaunch *from, JobLaunch *to)
+static bool extents(const LaunchMaking *m, const TemplateLaunch *from, JobLaunch *to)
 {
     for (int d = 0; d < DIMS_MAX; d++) {
         if (!whole(m, from->local_expr[d], 1, EXTENT_MOST, "the local size",
@@ -73,7 +73,7 @@ static bool extents(const Making *m, const TemplateLaunch *from, JobLaunch *to)
 // Arguments ---------------------------------------------------------------------------
 
 // The bytes of a value: of each member its lanes.
-static JobArg value_arg(const Making *m, const TemplateArg *arg)
+static JobArg value_arg(const LaunchMaking *m, const TemplateArg *arg)
 {
     int bytes = arg->element->bytes * arg->width, k = 0;
     char *bits = arena_alloc(m->arena, (size_t)bytes);
@@ -89,7 +89,8 @@ static JobArg value_arg(const Making *m, const TemplateArg *arg)
 }
 
 // CUDA's kernels are passed no local memory: it is the launch's.
-static bool set_local(const Making *m, const TemplateArg *arg, JobLaunch *to, JobArg *made)
+static bool set_local(const LaunchMaking *m, const TemplateArg *arg, JobLaunch *to,
+                      JobArg *made)
 {
     int64_t n, bytes = arg->element->bytes * arg->width;
     if (!whole(m, arg->local_expr, 0, AMOUNT_MOST / (double)bytes, arg->name, &n))
@@ -101,7 +102,7 @@ static bool set_local(const Making *m, const TemplateArg *arg, JobLaunch *to, Jo
     return true;
 }
 
-static bool set_args(const Making *m, const TemplateLaunch *from, JobLaunch *to)
+static bool set_args(const LaunchMaking *m, const TemplateLaunch *from, JobLaunch *to)
 {
     JobArg *args = NEW_ARRAY(m->arena, JobArg, 2 * from->arg.len + 1);
     to->arg = args;
@@ -130,9 +131,9 @@ static bool set_args(const Making *m, const TemplateLaunch *from, JobLaunch *to)
 
 // Launches ----------------------------------------------------------------------------
 
-static bool make_list(Making *m, const TemplateLaunch *launch, int n);
+static bool make_list(LaunchMaking *m, const TemplateLaunch *launch, int n);
 
-static bool make_one(Making *m, const TemplateLaunch *from)
+static bool make_one(LaunchMaking *m, const TemplateLaunch *from)
 {
     JobLaunch made = {.kernel = from->kernel};
     if (from->inner.len)
@@ -154,7 +155,7 @@ static bool make_one(Making *m, const TemplateLaunch *from)
     return true;
 }
 
-static void exchange(Making *m, const TemplateLaunch *launch)
+static void exchange(LaunchMaking *m, const TemplateLaunch *launch)
 {
     int a = template_arg(m->t, launch->swap[0]), b = template_arg(m->t, launch->swap[1]);
     int array = m->array[a];
@@ -162,7 +163,7 @@ static void exchange(Making *m, const TemplateLaunch *launch)
     m->array[b] = array;
 }
 
-static bool make_all(Making *m, const TemplateLaunch *launch)
+static bool make_all(LaunchMaking *m, const TemplateLaunch *launch)
 {
     int64_t times = 1;
     if (launch->repeat_expr &&
@@ -181,7 +182,7 @@ static bool make_all(Making *m, const TemplateLaunch *launch)
     return true;
 }
 
-static bool make_list(Making *m, const TemplateLaunch *launch, int n)
+static bool make_list(LaunchMaking *m, const TemplateLaunch *launch, int n)
 {
     for (int i = 0; i < n; i++)
         if (!make_all(m, &launch[i]))
@@ -192,7 +193,7 @@ static bool make_list(Making *m, const TemplateLaunch *launch, int n)
 bool template_launches(const Template *t, const TemplateLaunch *launch, int n,
                        const Point *point, Arena *arena, Job *job, Diags *diags)
 {
-    Making m = {.t = t, .point = *point, .arena = arena, .diags = diags};
+    LaunchMaking m = {.t = t, .point = *point, .arena = arena, .diags = diags};
     m.array = NEW_ARRAY(arena, int, MAX(t->arg.len, 1));
     for (int i = 0; i < t->arg.len; i++)
         m.array[i] = i;

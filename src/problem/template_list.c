@@ -25,7 +25,7 @@ typedef struct {
 
 static bool wrong(const List *l, const char *what, const char *text)
 {
-    const Reader r = {(Template *)(uintptr_t)l->t, l->diags};
+    const TemplateReader r = {(Template *)(uintptr_t)l->t, l->diags};
     return reader_wrong(&r, l->where, "%s: `%s`", what, text);
 }
 

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-bool reader_wrong(const Reader *r, const char *where, const char *format, ...)
+bool reader_wrong(const TemplateReader *r, const char *where, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -20,17 +20,17 @@ bool reader_wrong(const Reader *r, const char *where, const char *format, ...)
                       where[0] ? ": " : "", what);
 }
 
-const char *reader_in(const Reader *r, const char *where, const char *key)
+const char *reader_in(const TemplateReader *r, const char *where, const char *key)
 {
     return arena_printf(r->t->arena, "%s%s%s", where, where[0] ? "." : "", key);
 }
 
-static const char *at(const Reader *r, const char *where, size_t i)
+static const char *at(const TemplateReader *r, const char *where, size_t i)
 {
     return arena_printf(r->t->arena, "%s[%zu]", where, i);
 }
 
-static bool no_key(const Reader *r, const char *where, const char *key,
+static bool no_key(const TemplateReader *r, const char *where, const char *key,
                    const char *const *known)
 {
     Guess guess;
@@ -48,7 +48,7 @@ static bool no_key(const Reader *r, const char *where, const char *key,
 }
 
 // Every key of the object must be one of the list, which NULL ends.
-bool reader_keys(const Reader *r, const char *where, const json_t *object,
+bool reader_keys(const TemplateReader *r, const char *where, const json_t *object,
                  const char *const *known)
 {
     const char *key;
@@ -67,8 +67,8 @@ bool reader_keys(const Reader *r, const char *where, const json_t *object,
 }
 
 // A text, copied; an absent key leaves *out alone.
-bool reader_text(const Reader *r, const char *where, const json_t *object, const char *key,
-                 bool needed, const char **out)
+bool reader_text(const TemplateReader *r, const char *where, const json_t *object,
+                 const char *key, bool needed, const char **out)
 {
     const json_t *value = json_object_get(object, key);
     if (!value)
@@ -89,7 +89,8 @@ static const char *number_text(Arena *arena, double x)
 }
 
 // An expression: a text, a number or a truth value.
-static const char *expression_of(const Reader *r, const char *where, const json_t *value)
+static const char *expression_of(const TemplateReader *r, const char *where,
+                                 const json_t *value)
 {
     if (json_is_string(value) && json_string_value(value)[0])
         return arena_strdup(r->t->arena, json_string_value(value));
@@ -101,7 +102,7 @@ static const char *expression_of(const Reader *r, const char *where, const json_
     return NULL;
 }
 
-static bool flag_of(const Reader *r, const char *where, const json_t *object,
+static bool flag_of(const TemplateReader *r, const char *where, const json_t *object,
                     const char *key, bool *out)
 {
     const json_t *value = json_object_get(object, key);
@@ -113,7 +114,7 @@ static bool flag_of(const Reader *r, const char *where, const json_t *object,
 }
 
 // One of the words of the list, as its number; an absent key leaves *out alone.
-static bool word_of(const Reader *r, const char *where, const json_t *object,
+static bool word_of(const TemplateReader *r, const char *where, const json_t *object,
                     const char *key, const char *const *word, int n, int *out)
 {
     const char *text;
@@ -137,13 +138,14 @@ static bool word_of(const Reader *r, const char *where, const json_t *object,
 
 // Files -------------------------------------------------------------------------------
 
-const char *reader_path(const Reader *r, const char *name)
+const char *reader_path(const TemplateReader *r, const char *name)
 {
     return name[0] == '/' ? arena_strdup(r->t->arena, name)
                           : arena_printf(r->t->arena, "%s%s", r->t->folder, name);
 }
 
-const char *reader_file(const Reader *r, const char *where, const char *name, Buf *text)
+const char *reader_file(const TemplateReader *r, const char *where, const char *name,
+                        Buf *text)
 {
     const char *path = reader_path(r, name);
     if (file_read(path, FILE_TEXT_MOST, text))
@@ -164,7 +166,7 @@ void template_line(Buf *out, const char *path)
 }
 
 // One text, or a list of them.
-static bool texts_of(const Reader *r, const char *where, const json_t *value,
+static bool texts_of(const TemplateReader *r, const char *where, const json_t *value,
                      void (*push)(Template *t, const char *text))
 {
     size_t n = json_is_array(value) ? json_array_size(value) : 1;
@@ -212,7 +214,7 @@ static bool is_taken(const Template *t, const char *name)
     return false;
 }
 
-static bool check_name(const Reader *r, const char *where, const char *name)
+static bool check_name(const TemplateReader *r, const char *where, const char *name)
 {
     if (!reader_is_name(name))
         return reader_wrong(r, where, "`%s` cannot name a macro", name);
@@ -228,7 +230,7 @@ static const char *value_text(Arena *arena, const json_t *value)
     return number_text(arena, json_number_value(value));
 }
 
-static bool check_values(const Reader *r, const char *where, const json_t *values)
+static bool check_values(const TemplateReader *r, const char *where, const json_t *values)
 {
     size_t n = json_array_size(values), words = 0;
     Map seen;
@@ -250,7 +252,7 @@ static bool check_values(const Reader *r, const char *where, const json_t *value
            reader_wrong(r, where, "the values must be all numbers or all texts");
 }
 
-bool reader_param(const Reader *r, const char *where, const char *name,
+bool reader_param(const TemplateReader *r, const char *where, const char *name,
                   const json_t *values, const json_t *first)
 {
     Template *t = r->t;
@@ -282,7 +284,7 @@ bool reader_param(const Reader *r, const char *where, const char *name,
 }
 
 // A list, or a Python expression that makes one.
-static bool read_param(const Reader *r, const char *where, const char *name,
+static bool read_param(const TemplateReader *r, const char *where, const char *name,
                        const json_t *values)
 {
     static const char *const known[] = {"values", "default", NULL};
@@ -303,7 +305,7 @@ static bool read_param(const Reader *r, const char *where, const char *name,
     return ok;
 }
 
-static bool read_params(const Reader *r, const json_t *params)
+static bool read_params(const TemplateReader *r, const json_t *params)
 {
     const char *name;
     json_t *values;
@@ -317,7 +319,7 @@ static bool read_params(const Reader *r, const json_t *params)
     return true;
 }
 
-static bool read_sizes(const Reader *r, const json_t *sizes)
+static bool read_sizes(const TemplateReader *r, const json_t *sizes)
 {
     const char *name;
     json_t *value;
@@ -336,7 +338,7 @@ static bool read_sizes(const Reader *r, const json_t *sizes)
     return true;
 }
 
-static bool read_constraint(const Reader *r, const char *where, const json_t *json)
+static bool read_constraint(const TemplateReader *r, const char *where, const json_t *json)
 {
     const char *text = expression_of(r, where, json);
     if (!text)
@@ -347,7 +349,7 @@ static bool read_constraint(const Reader *r, const char *where, const json_t *js
     return true;
 }
 
-static bool read_constraints(const Reader *r, const json_t *list)
+static bool read_constraints(const TemplateReader *r, const json_t *list)
 {
     if (list && !json_is_array(list))
         return read_constraint(r, "constraints", list);
@@ -367,7 +369,8 @@ int template_arg(const Template *t, const char *name)
     return -1;
 }
 
-static bool read_range(const Reader *r, const char *where, const json_t *range, Fill *fill)
+static bool read_range(const TemplateReader *r, const char *where, const json_t *range,
+                       Fill *fill)
 {
     const json_t *low = json_array_get(range, 0), *high = json_array_get(range, 1);
     if (json_array_size(range) != 2 || !json_is_number(low) || !json_is_number(high) ||
@@ -379,7 +382,8 @@ static bool read_range(const Reader *r, const char *where, const json_t *range, 
     return true;
 }
 
-static bool read_view(const Reader *r, const char *where, const json_t *json, Fill *fill)
+static bool read_view(const TemplateReader *r, const char *where, const json_t *json,
+                      Fill *fill)
 {
     static const char *const edges[] = {"zero", "clamp"};
     const char *of = NULL;
@@ -399,7 +403,7 @@ static bool read_view(const Reader *r, const char *where, const json_t *json, Fi
 }
 
 // "random", a number, {"random": [0, 1]}, {"npy": FILE}, {"of": ARGUMENT, "pad": 2}
-bool reader_fill(const Reader *r, const char *where, const json_t *json, Fill *fill)
+bool reader_fill(const TemplateReader *r, const char *where, const json_t *json, Fill *fill)
 {
     static const char *const known[] = {"random", "npy",  "raw",        "of",
                                         "pad",    "edge", "expression", NULL};
@@ -432,7 +436,7 @@ bool reader_fill(const Reader *r, const char *where, const json_t *json, Fill *f
     return true;
 }
 
-static bool read_shape(const Reader *r, const char *where, const json_t *shape,
+static bool read_shape(const TemplateReader *r, const char *where, const json_t *shape,
                        TemplateArg *arg)
 {
     size_t n = json_is_array(shape) ? json_array_size(shape) : 1;
@@ -450,7 +454,8 @@ static bool read_shape(const Reader *r, const char *where, const json_t *shape,
 }
 
 // How far an output may be off: relative, or several bounds, which are added.
-bool reader_bound(const Reader *r, const char *where, const json_t *json, TemplateArg *arg)
+bool reader_bound(const TemplateReader *r, const char *where, const json_t *json,
+                  TemplateArg *arg)
 {
     static const char *const known[] = {"absolute", "relative", "rounding", "elements",
                                         NULL};
@@ -479,7 +484,7 @@ bool reader_bound(const Reader *r, const char *where, const json_t *json, Templa
                         "\"relative\": .., \"rounding\": .., \"elements\": ..}");
 }
 
-static bool read_array(const Reader *r, const char *where, const json_t *json,
+static bool read_array(const TemplateReader *r, const char *where, const json_t *json,
                        TemplateArg *arg)
 {
     static const char *const access[] = {"in", "out", "inout"};
@@ -530,7 +535,7 @@ static bool read_array(const Reader *r, const char *where, const json_t *json,
 }
 
 // One expression, or a list of one a lane, of all members.
-static bool read_values(const Reader *r, const char *where, const json_t *value,
+static bool read_values(const TemplateReader *r, const char *where, const json_t *value,
                         TemplateArg *arg)
 {
     size_t n = json_is_array(value) ? json_array_size(value) : 1, lanes = 0;
@@ -549,7 +554,7 @@ static bool read_values(const Reader *r, const char *where, const json_t *value,
     return true;
 }
 
-static bool read_arg(const Reader *r, const char *where, const json_t *json)
+static bool read_arg(const TemplateReader *r, const char *where, const json_t *json)
 {
     static const char *const array_keys[] = {"name", "type",      "shape", "access",
                                              "fill", "image",     "check", "symbol",
@@ -586,7 +591,7 @@ static bool read_arg(const Reader *r, const char *where, const json_t *json)
     return true;
 }
 
-static bool read_args(const Reader *r, const json_t *list)
+static bool read_args(const TemplateReader *r, const json_t *list)
 {
     if (!json_is_array(list) || json_array_size(list) == 0)
         return reader_wrong(r, "arguments", "expected a list of objects");
@@ -598,7 +603,7 @@ static bool read_args(const Reader *r, const json_t *list)
 
 // Launches ----------------------------------------------------------------------------
 
-static bool read_extent(const Reader *r, const char *where, const json_t *json,
+static bool read_extent(const TemplateReader *r, const char *where, const json_t *json,
                         const char **out)
 {
     size_t n = json_is_array(json) ? json_array_size(json) : 1;
@@ -615,7 +620,7 @@ static bool read_extent(const Reader *r, const char *where, const json_t *json,
     return true;
 }
 
-bool reader_arg_names(const Reader *r, const char *where, const json_t *names,
+bool reader_arg_names(const TemplateReader *r, const char *where, const json_t *names,
                       TemplateLaunch *launch)
 {
     if (!names)
@@ -632,7 +637,7 @@ bool reader_arg_names(const Reader *r, const char *where, const json_t *names,
     return true;
 }
 
-static bool read_shared(const Reader *r, const char *where, const json_t *json,
+static bool read_shared(const TemplateReader *r, const char *where, const json_t *json,
                         TemplateLaunch *launch)
 {
     const json_t *shared = json_object_get(json, "shared");
@@ -645,7 +650,7 @@ static bool read_shared(const Reader *r, const char *where, const json_t *json,
     return !shared || launch->shared;
 }
 
-bool reader_launch(const Reader *r, const char *where, const json_t *json,
+bool reader_launch(const TemplateReader *r, const char *where, const json_t *json,
                    TemplateLaunch *launch)
 {
     const json_t *groups = json_object_get(json, "groups");
@@ -669,7 +674,7 @@ bool reader_launch(const Reader *r, const char *where, const json_t *json,
 
 // The name of a repetition's number, which expressions of its launches and of values may
 // have; loops one after the other may share it.
-static bool read_loop(const Reader *r, const char *where, TemplateLaunch *launch)
+static bool read_loop(const TemplateReader *r, const char *where, TemplateLaunch *launch)
 {
     Template *t = r->t;
     int i = 0;
@@ -698,7 +703,7 @@ static bool same_shape(const TemplateArg *a, const TemplateArg *b)
     return same;
 }
 
-static bool read_swap(const Reader *r, const char *where, const json_t *swap,
+static bool read_swap(const TemplateReader *r, const char *where, const json_t *swap,
                       TemplateLaunch *launch)
 {
     const char *name[2];
@@ -717,7 +722,7 @@ static bool read_swap(const Reader *r, const char *where, const json_t *swap,
     return true;
 }
 
-static bool read_times(const Reader *r, const char *where, const json_t *json,
+static bool read_times(const TemplateReader *r, const char *where, const json_t *json,
                        TemplateLaunch *launch)
 {
     const json_t *repeat = json_object_get(json, "repeat");
@@ -736,7 +741,7 @@ static bool read_times(const Reader *r, const char *where, const json_t *json,
 enum { NESTED_MOST = 8 };
 
 // One launch or a list of them.
-static bool read_launches(const Reader *r, const char *where, const json_t *json,
+static bool read_launches(const TemplateReader *r, const char *where, const json_t *json,
                           int nested, TemplateLaunch *into)
 {
     static const char *const one[] = {"kernel",    "global", "groups", "local",
@@ -764,7 +769,7 @@ static bool read_launches(const Reader *r, const char *where, const json_t *json
     return true;
 }
 
-static bool read_launch_key(const Reader *r, const json_t *json)
+static bool read_launch_key(const TemplateReader *r, const json_t *json)
 {
     TemplateLaunch all = {0};
     if (!read_launches(r, "launch", json, 0, &all))
@@ -776,7 +781,7 @@ static bool read_launch_key(const Reader *r, const json_t *json)
 
 // Metrics -----------------------------------------------------------------------------
 
-static bool read_metrics(const Reader *r, const json_t *json)
+static bool read_metrics(const TemplateReader *r, const json_t *json)
 {
     const char *name;
     json_t *value;
@@ -800,14 +805,14 @@ static void push_objective(Template *t, const char *text)
     VEC_PUSH(t->arena, &t->problem->goal.objective, ((GoalText){NULL, text, where}));
 }
 
-static bool read_goal(const Reader *r, const json_t *json)
+static bool read_goal(const TemplateReader *r, const json_t *json)
 {
     const json_t *objective = json_object_get(json, "objective");
     return read_metrics(r, json_object_get(json, "metrics")) &&
            (!objective || texts_of(r, "objective", objective, push_objective));
 }
 
-static bool read_tolerance(const Reader *r, const json_t *json)
+static bool read_tolerance(const TemplateReader *r, const json_t *json)
 {
     if (json && (!json_is_number(json) || !(json_number_value(json) >= 0)))
         return reader_wrong(r, "tolerance", "expected a number of at least 0");
@@ -825,7 +830,7 @@ bool template_read(Template *t, Diags *diags)
                                         "launch",  "reference",  "tolerance",   "note",
                                         "metrics", "objective",  NULL};
     static const char *const languages[] = {"opencl", "cuda", "c"};
-    const Reader reader = {t, diags}, *r = &reader;
+    const TemplateReader reader = {t, diags}, *r = &reader;
     const json_t *json = t->json, *options = json_object_get(json, "options");
     int language = 0;
     if (!reader_keys(r, "", json, known) ||

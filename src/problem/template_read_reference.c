@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-static bool read_reference_file(const Reader *r, const char *where, const char *name)
+static bool read_reference_file(const TemplateReader *r, const char *where,
+                                const char *name)
 {
     TemplateReference *ref = &r->t->reference;
     Buf text;
@@ -16,7 +17,7 @@ static bool read_reference_file(const Reader *r, const char *where, const char *
     return ref->file != NULL;
 }
 
-static bool read_c(const Reader *r, const json_t *json)
+static bool read_c(const TemplateReader *r, const json_t *json)
 {
     static const char *const known[] = {"c", "function", "arguments", NULL};
     const char *name = NULL;
@@ -31,7 +32,7 @@ static bool read_c(const Reader *r, const json_t *json)
 }
 
 // What judges in place of a comparison: a function of a file, or a command.
-static bool read_judge(const Reader *r, const json_t *json)
+static bool read_judge(const TemplateReader *r, const json_t *json)
 {
     static const char *const known[] = {"judge", "c", "arguments", NULL};
     const char *name = NULL;
@@ -48,7 +49,7 @@ static bool read_judge(const Reader *r, const json_t *json)
                          name));
 }
 
-static bool read_command(const Reader *r, const json_t *json)
+static bool read_command(const TemplateReader *r, const json_t *json)
 {
     static const char *const known[] = {"command", "arguments", NULL};
     TemplateReference *ref = &r->t->reference;
@@ -58,7 +59,7 @@ static bool read_command(const Reader *r, const json_t *json)
                             &ref->launch);
 }
 
-static bool read_kernel(const Reader *r, const json_t *json)
+static bool read_kernel(const TemplateReader *r, const json_t *json)
 {
     static const char *const known[] = {"file",  "kernel",    "global", "groups",
                                         "local", "arguments", "shared", NULL};
@@ -69,7 +70,7 @@ static bool read_kernel(const Reader *r, const json_t *json)
            read_reference_file(r, "reference.file", name);
 }
 
-static bool read_program(const Reader *r, const json_t *json)
+static bool read_program(const TemplateReader *r, const json_t *json)
 {
     static const char *const known[] = {"fw", NULL};
     const char *name = NULL;
@@ -78,7 +79,7 @@ static bool read_program(const Reader *r, const json_t *json)
            read_reference_file(r, "reference.fw", name);
 }
 
-bool reader_expected(const Reader *r, const char *where, const char *name,
+bool reader_expected(const TemplateReader *r, const char *where, const char *name,
                      const Fill *value)
 {
     TemplateReference *ref = &r->t->reference;
@@ -94,7 +95,7 @@ bool reader_expected(const Reader *r, const char *where, const char *name,
     return true;
 }
 
-static bool read_values(const Reader *r, const json_t *json)
+static bool read_values(const TemplateReader *r, const json_t *json)
 {
     const char *name;
     json_t *given;
@@ -116,7 +117,7 @@ static bool read_values(const Reader *r, const json_t *json)
 }
 
 // {"npy": {"OUTPUT": FILE}}, short for values of which each is {"npy": FILE}
-static bool read_files(const Reader *r, const json_t *json)
+static bool read_files(const TemplateReader *r, const json_t *json)
 {
     const char *name;
     json_t *file;
@@ -136,7 +137,7 @@ static bool read_files(const Reader *r, const json_t *json)
     return true;
 }
 
-static bool read_reference_point(const Reader *r, const json_t *json)
+static bool read_reference_point(const TemplateReader *r, const json_t *json)
 {
     static const char *const known[] = {"point", NULL};
     r->t->reference.point = json_object_get(json, "point");
@@ -146,12 +147,12 @@ static bool read_reference_point(const Reader *r, const json_t *json)
            reader_wrong(r, "reference.point", "expected an object of names and values");
 }
 
-bool reader_reference(const Reader *r, const json_t *json)
+bool reader_reference(const TemplateReader *r, const json_t *json)
 {
     static const struct {
         const char *key;
         ReferenceKind kind;
-        bool (*read)(const Reader *r, const json_t *json);
+        bool (*read)(const TemplateReader *r, const json_t *json);
     } forms[] = {{"judge", REFERENCE_JUDGE, read_judge},
                  {"command", REFERENCE_JUDGE, read_command},
                  {"c", REFERENCE_C, read_c},

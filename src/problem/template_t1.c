@@ -14,11 +14,11 @@
 #include <string.h>
 
 typedef struct {
-    const Reader *r;
+    const TemplateReader *r;
     const json_t *space, *kernel;
 } T1;
 
-static const char *in(const Reader *r, const char *format, size_t i)
+static const char *in(const TemplateReader *r, const char *format, size_t i)
 {
     return arena_printf(r->t->arena, format, i);
 }
@@ -29,8 +29,8 @@ static const char *text_of(const json_t *object, const char *key)
 }
 
 // An expression given as text or number; `otherwise` if it is absent.
-static const char *expression_of(const Reader *r, const json_t *object, const char *key,
-                                 const char *otherwise)
+static const char *expression_of(const TemplateReader *r, const json_t *object,
+                                 const char *key, const char *otherwise)
 {
     const json_t *value = json_object_get(object, key);
     if (json_is_string(value))
@@ -148,7 +148,8 @@ static Access access_of(const json_t *json)
     return access && strcmp(access, "ReadWrite") == 0 ? ACCESS_INOUT : ACCESS_IN;
 }
 
-static bool read_fill(const Reader *r, const char *where, const json_t *json, Fill *out)
+static bool read_fill(const TemplateReader *r, const char *where, const json_t *json,
+                      Fill *out)
 {
     const char *fill = text_of(json, "FillType");
     const json_t *value = json_object_get(json, "FillValue");
@@ -174,7 +175,7 @@ static bool read_fill(const Reader *r, const char *where, const json_t *json, Fi
     return true;
 }
 
-static bool read_scalar(const Reader *r, const char *where, const json_t *json,
+static bool read_scalar(const TemplateReader *r, const char *where, const json_t *json,
                         TemplateArg *arg)
 {
     const json_t *given = json_object_get(json, "FillValue");
@@ -188,14 +189,14 @@ static bool read_scalar(const Reader *r, const char *where, const json_t *json,
     return true;
 }
 
-static bool read_local(const Reader *r, const char *where, const json_t *json,
+static bool read_local(const TemplateReader *r, const char *where, const json_t *json,
                        TemplateArg *arg)
 {
     arg->local = expression_of(r, json, "Size", NULL);
     return arg->local || reader_wrong(r, where, "local memory needs a Size");
 }
 
-static bool read_vector(const Reader *r, const char *where, const json_t *json,
+static bool read_vector(const TemplateReader *r, const char *where, const json_t *json,
                         TemplateArg *arg)
 {
     arg->ndim = 1;
@@ -209,7 +210,7 @@ static bool read_vector(const Reader *r, const char *where, const json_t *json,
            read_fill(r, where, json, &arg->fill);
 }
 
-static bool read_arg(const Reader *r, const char *where, const json_t *json)
+static bool read_arg(const TemplateReader *r, const char *where, const json_t *json)
 {
     Template *t = r->t;
     const char *name = text_of(json, "Name"), *memory = text_of(json, "MemoryType");
@@ -364,7 +365,8 @@ static void read_threshold(const json_t *json, TemplateArg *arg)
 }
 
 // A reference argument says what an output must hold, how far it may be off, or both.
-static bool read_reference_arg(const Reader *r, const char *where, const json_t *json)
+static bool read_reference_arg(const TemplateReader *r, const char *where,
+                               const json_t *json)
 {
     Template *t = r->t;
     const char *target = text_of(json, "TargetName");
@@ -395,7 +397,7 @@ static bool read_reference_args(const T1 *f)
 
 bool template_read_t1(Template *t, Diags *diags)
 {
-    const Reader r = {t, diags};
+    const TemplateReader r = {t, diags};
     const T1 f = {&r, json_object_get(t->json, "ConfigurationSpace"),
                   json_object_get(t->json, "KernelSpecification")};
     t->kernel_tuner = true;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 // CUDA's vectors of three lie close, OpenCL's have room for four.
-static int alignment(const Reader *r, const Member *member)
+static int alignment(const TemplateReader *r, const Member *member)
 {
     bool cuda = language_is(r->t->language, LANGUAGE_CUDA);
     if (cuda && member->width == 3)
@@ -16,7 +16,7 @@ static int alignment(const Reader *r, const Member *member)
     return cuda ? MIN(bytes, 16) : bytes;
 }
 
-static bool add_member(const Reader *r, const char *where, const char *type,
+static bool add_member(const TemplateReader *r, const char *where, const char *type,
                        TemplateArg *arg)
 {
     Member member = {.element = element_find(type, &member.width)};
@@ -44,7 +44,7 @@ static void choose_element(TemplateArg *arg, int bytes)
 }
 
 // Members as a C compiler lays them out.
-static void lay_out(const Reader *r, TemplateArg *arg)
+static void lay_out(const TemplateReader *r, TemplateArg *arg)
 {
     int at = 0, most = 1;
     Buf text;
@@ -67,7 +67,8 @@ static void lay_out(const Reader *r, TemplateArg *arg)
 
 enum { MEMBERS_MOST = 256 };
 
-bool reader_type(const Reader *r, const char *where, const json_t *type, TemplateArg *arg)
+bool reader_type(const TemplateReader *r, const char *where, const json_t *type,
+                 TemplateArg *arg)
 {
     size_t n = json_array_size(type);
     for (size_t i = 0; i < n; i++) {

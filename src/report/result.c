@@ -75,7 +75,7 @@ static void print_list(Buf *out, const char *title, const ResultList *list, Aren
     const char *name;
     int columns = list->keys;
     json_object_foreach(model, name, value) columns += is_single(value);
-    Table table = table_new(arena, columns);
+    TextTable table = table_new(arena, columns);
     table_row(&table, list->key_name, list->keys);
     json_object_foreach(model, name, value) if (is_single(value))
         table_put(&table, "%s", name);

@@ -18,12 +18,12 @@ void put_duration(Buf *out, double ns, const char *micro)
         buf_printf(out, "%.3f s", ns * 1e-9);
 }
 
-Table table_new(Arena *arena, int columns)
+TextTable table_new(Arena *arena, int columns)
 {
-    return (Table){.arena = arena, .columns = columns};
+    return (TextTable){.arena = arena, .columns = columns};
 }
 
-void table_put(Table *table, const char *format, ...)
+void table_put(TextTable *table, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -31,7 +31,7 @@ void table_put(Table *table, const char *format, ...)
     va_end(args);
 }
 
-void table_row(Table *table, const char *const *cell, int n)
+void table_row(TextTable *table, const char *const *cell, int n)
 {
     for (int i = 0; i < n; i++)
         table_put(table, "%s", cell[i]);
@@ -46,7 +46,7 @@ static int width_of(const char *text)
     return width;
 }
 
-static int column_width(const Table *t, int column)
+static int column_width(const TextTable *t, int column)
 {
     int width = 0;
     for (int i = column; i < t->cell.len; i += t->columns)
@@ -60,7 +60,7 @@ static void fill(Buf *out, char c, int n)
         buf_putc(out, c);
 }
 
-static void print_row(Buf *out, const Table *t, int row, const int *width)
+static void print_row(Buf *out, const TextTable *t, int row, const int *width)
 {
     for (int c = 0; c < t->columns; c++) {
         const char *text = t->cell.at[row * t->columns + c];
@@ -73,7 +73,7 @@ static void print_row(Buf *out, const Table *t, int row, const int *width)
     buf_putc(out, '\n');
 }
 
-void table_print(Buf *out, const Table *t)
+void table_print(Buf *out, const TextTable *t)
 {
     if (t->cell.len % t->columns)
         BUG("a table of %d columns has %d cells", t->columns, t->cell.len);

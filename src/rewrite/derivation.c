@@ -15,27 +15,27 @@ typedef struct {
     const Source *source;
     Diags *diags;
     const char *at, *end; // of the line, without its comment
-} Reader;
+} DerivationReader;
 
-static Span span_of(const Reader *r, const char *from, const char *to)
+static Span span_of(const DerivationReader *r, const char *from, const char *to)
 {
     return (Span){r->source, (uint32_t)(from - r->source->text),
                   (uint32_t)(to - r->source->text)};
 }
 
-static bool fail(const Reader *r, const char *from, const char *to, const char *code,
-                 const char *what)
+static bool fail(const DerivationReader *r, const char *from, const char *to,
+                 const char *code, const char *what)
 {
     return diag_error(r->diags, span_of(r, from, to), code, "%s", what);
 }
 
-static void skip_space(Reader *r)
+static void skip_space(DerivationReader *r)
 {
     while (r->at < r->end && isspace((unsigned char)*r->at))
         r->at++;
 }
 
-static bool accept(Reader *r, char c)
+static bool accept(DerivationReader *r, char c)
 {
     skip_space(r);
     if (r->at == r->end || *r->at != c)
@@ -44,7 +44,7 @@ static bool accept(Reader *r, char c)
     return true;
 }
 
-static bool expect(Reader *r, char c, const char *what)
+static bool expect(DerivationReader *r, char c, const char *what)
 {
     skip_space(r);
     const char *from = r->at;
@@ -52,7 +52,7 @@ static bool expect(Reader *r, char c, const char *what)
 }
 
 // The word that begins here, up to a character that is not part of one.
-static const char *take_word(Reader *r, const char **from)
+static const char *take_word(DerivationReader *r, const char **from)
 {
     skip_space(r);
     *from = r->at;
@@ -61,7 +61,7 @@ static const char *take_word(Reader *r, const char **from)
     return arena_strndup(r->arena, *from, (size_t)(r->at - *from));
 }
 
-static bool read_rule(Reader *r, RuleStep *step)
+static bool read_rule(DerivationReader *r, RuleStep *step)
 {
     const char *from, *word = take_word(r, &from);
     int rule = rule_find(word);
@@ -73,7 +73,7 @@ static bool read_rule(Reader *r, RuleStep *step)
     return true;
 }
 
-static bool read_number(Reader *r, RuleArgs *args)
+static bool read_number(DerivationReader *r, RuleArgs *args)
 {
     const char *from, *word = take_word(r, &from);
     char *end;
@@ -86,7 +86,7 @@ static bool read_number(Reader *r, RuleArgs *args)
     return true;
 }
 
-static bool read_args(Reader *r, RuleStep *step)
+static bool read_args(DerivationReader *r, RuleStep *step)
 {
     const char *from = r->at;
     if (!expect(r, '(', "`(` is expected after the rule"))
@@ -108,7 +108,7 @@ static bool read_args(Reader *r, RuleStep *step)
     return true;
 }
 
-static bool read_path(Reader *r, RuleStep *step)
+static bool read_path(DerivationReader *r, RuleStep *step)
 {
     if (!expect(r, '@', "`@` and a position are expected"))
         return false;
@@ -120,7 +120,7 @@ static bool read_path(Reader *r, RuleStep *step)
            fail(r, r->at, r->end, "R001", "nothing is expected after the position");
 }
 
-static bool read_line(Reader *r, Rewriting *into)
+static bool read_line(DerivationReader *r, Rewriting *into)
 {
     skip_space(r);
     if (r->at == r->end)
@@ -140,7 +140,7 @@ Rewriting *derivation_parse(Arena *arena, const Source *source, Diags *diags)
     for (const char *line = source->text; line < stop;) {
         const char *next = memchr(line, '\n', (size_t)(stop - line));
         const char *end = next ? next : stop;
-        Reader r = {arena, source, diags, line, end};
+        DerivationReader r = {arena, source, diags, line, end};
         for (const char *p = line; p + 1 < end; p++)
             if (p[0] == '/' && p[1] == '/') {
                 r.end = p;

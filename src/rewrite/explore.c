@@ -19,17 +19,17 @@ const ExploreOptions explore_defaults = {
 
 // Choices -----------------------------------------------------------------------------
 
-bool chance(Walk *w, int percent)
+bool chance(RandomWalk *w, int percent)
 {
     return rng_below(w->rng, 100) < (uint64_t)percent;
 }
 
-int64_t pick(Walk *w, const int64_t *of, int n)
+int64_t pick(RandomWalk *w, const int64_t *of, int n)
 {
     return of[rng_below(w->rng, (uint64_t)n)];
 }
 
-int64_t pick_power(Walk *w, int64_t most)
+int64_t pick_power(RandomWalk *w, int64_t most)
 {
     int n = 0;
     while (n < 40 && (int64_t)2 << n <= most)
@@ -39,7 +39,7 @@ int64_t pick_power(Walk *w, int64_t most)
 
 // Steps -----------------------------------------------------------------------------------
 
-bool apply_rule(Walk *w, RuleId rule, Path at, const int64_t *args, int n)
+bool apply_rule(RandomWalk *w, RuleId rule, Path at, const int64_t *args, int n)
 {
     RuleArgs given = {.n = n};
     for (int i = 0; i < n; i++)
@@ -47,12 +47,12 @@ bool apply_rule(Walk *w, RuleId rule, Path at, const int64_t *args, int n)
     return rewriter_rule(&w->r, &at, rule, &given);
 }
 
-bool apply_plain(Walk *w, RuleId rule, Path at)
+bool apply_plain(RandomWalk *w, RuleId rule, Path at)
 {
     return apply_rule(w, rule, at, NULL, 0);
 }
 
-const Expr *node_at(Walk *w, Path at)
+const Expr *node_at(RandomWalk *w, Path at)
 {
     return path_find(w->r.expr, &at);
 }
@@ -81,7 +81,7 @@ bool needs_wrapped(const Expr *expr)
            expr_is_use(data_of(body), expr->fun->params[0]);
 }
 
-Path inwards(Walk *w, Path at)
+Path inwards(RandomWalk *w, Path at)
 {
     for (;;) {
         const Expr *e = node_at(w, at);
@@ -95,7 +95,7 @@ Path inwards(Walk *w, Path at)
 
 // A walk ---------------------------------------------------------------------------------
 
-static void choose_group(Walk *w)
+static void choose_group(RandomWalk *w)
 {
     static const int64_t most[3] = {256, 32, 8};
     int64_t left = w->options->most_group;
@@ -105,7 +105,7 @@ static void choose_group(Walk *w)
     }
 }
 
-static void walk_sites(Walk *w)
+static void walk_sites(RandomWalk *w)
 {
     enum { SITES_MOST = 64 };
     for (int i = 0; i < SITES_MOST && !w->stuck; i++) {
@@ -176,7 +176,8 @@ static void keep(Explore *x, Explored *found)
 
 static void walk_once(Explore *x, Rng *rng)
 {
-    Walk w = {.rng = rng, .options = x->options, .local_bytes = x->options->local_bytes};
+    RandomWalk w = {
+        .rng = rng, .options = x->options, .local_bytes = x->options->local_bytes};
     x->scratch.next_id = x->program->ir->next_id;
     rewriter_init(&w.r, &x->scratch, x->scratch.arena, x->program->main->body);
     choose_group(&w);

@@ -27,7 +27,7 @@ static void note_folds(const Expr *e, Path *at, Folds *folds)
     }
 }
 
-static void lower_fold(Walk *w, Path at)
+static void lower_fold(RandomWalk *w, Path at)
 {
     const Expr *reduce = node_at(w, at);
     int64_t len = 0;
@@ -55,7 +55,7 @@ static void lower_fold(Walk *w, Path at)
     apply_plain(w, RULE_REDUCE_SEQ, at);
 }
 
-void lower_scalars(Walk *w, Path at)
+void lower_scalars(RandomWalk *w, Path at)
 {
     Folds folds = {.n = 0};
     Path path = at;
@@ -70,7 +70,7 @@ void lower_scalars(Walk *w, Path at)
 // Of a whole input ------------------------------------------------------------------------
 
 // Parts reduced by groups: each item folds elements apart, one folds what they found.
-static bool parts_by_groups(Walk *w, Path at, int64_t len, int64_t parts)
+static bool parts_by_groups(RandomWalk *w, Path at, int64_t len, int64_t parts)
 {
     int64_t l = w->local[0];
     int64_t chunk = ((len + parts - 1) / parts + l - 1) / l * l;
@@ -79,7 +79,7 @@ static bool parts_by_groups(Walk *w, Path at, int64_t len, int64_t parts)
 }
 
 // Parts reduced by one work-item each, of neighbours or of elements apart.
-static bool parts_by_items(Walk *w, Path at, int64_t len, int64_t parts)
+static bool parts_by_items(RandomWalk *w, Path at, int64_t len, int64_t parts)
 {
     int64_t chunk = (len + parts - 1) / parts, x = 0, l = w->local[0];
     bool apart = chance(w, 60);
@@ -103,7 +103,7 @@ static bool parts_by_items(Walk *w, Path at, int64_t len, int64_t parts)
 }
 
 // What the parts gave, by one group or by one work-item.
-static bool fold_parts(Walk *w, Path at)
+static bool fold_parts(RandomWalk *w, Path at)
 {
     int64_t parts, l;
     const Expr *reduce = node_at(w, at);
@@ -117,7 +117,7 @@ static bool fold_parts(Walk *w, Path at)
            apply_plain(w, RULE_TO_GLOBAL, map);
 }
 
-void lower_reduce(Walk *w, Path at)
+void lower_reduce(RandomWalk *w, Path at)
 {
     int64_t len;
     if (!regroupable(node_at(w, at)))

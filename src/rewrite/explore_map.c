@@ -16,10 +16,10 @@ typedef struct {
     int64_t item[DIMS_MAX]; // outputs of a work-item
     int64_t tile[DIMS_MAX]; // outputs of a group
     bool items;             // some work-item has several
-} Shape;
+} MapShape;
 
 // Neighbours in memory to neighbouring threads, or another order.
-static void choose_par(Walk *w, int dims, int64_t *par)
+static void choose_par(RandomWalk *w, int dims, int64_t *par)
 {
     for (int k = 0; k < dims; k++)
         par[k] = dims - 1 - k;
@@ -31,10 +31,10 @@ static void choose_par(Walk *w, int dims, int64_t *par)
     }
 }
 
-static Shape choose_shape(Walk *w, const Expr *map)
+static MapShape choose_shape(RandomWalk *w, const Expr *map)
 {
     static const int64_t odd[] = {3, 5, 6, 10, 12};
-    Shape s = {.dims = map->dims};
+    MapShape s = {.dims = map->dims};
     choose_par(w, s.dims, s.par);
     int64_t left = w->options->most_outputs;
     for (int i = 0; i < s.dims; i++) {
@@ -69,7 +69,7 @@ static int count_windows(const Expr *map)
 
 enum { UNROLL_MOST = 64 };
 
-bool lower_seq(Walk *w, Path at)
+bool lower_seq(RandomWalk *w, Path at)
 {
     const Expr *map = node_at(w, at);
     if (!is(map, P_MAP))
@@ -85,7 +85,7 @@ bool lower_seq(Walk *w, Path at)
 }
 
 // Several outputs of one item: in a loop, or walking with a register window.
-static bool lower_item(Walk *w, Path at)
+static bool lower_item(RandomWalk *w, Path at)
 {
     const Expr *map = node_at(w, at);
     if (!is(map, P_MAP))
@@ -99,7 +99,7 @@ static bool lower_item(Walk *w, Path at)
 }
 
 // In an order that gives an item elements far apart, in some dimensions.
-static void choose_order(Walk *w, Path at, const Shape *s, const int64_t *local)
+static void choose_order(RandomWalk *w, Path at, const MapShape *s, const int64_t *local)
 {
     for (int k = 0; k < s->dims; k++) {
         if (s->item[k] < 2 || local[k] < 2 || !chance(w, 35))
@@ -112,7 +112,7 @@ static void choose_order(Walk *w, Path at, const Shape *s, const int64_t *local)
 
 // Splits a map's outputs by the items; a stencil's windows as overlapped tiles or as they
 // are.
-static bool split_items(Walk *w, Path at, const Shape *s)
+static bool split_items(RandomWalk *w, Path at, const MapShape *s)
 {
     if (count_windows(node_at(w, at)) == 1 && chance(w, 40) &&
         apply_rule(w, RULE_TILE, at, s->item, s->dims))
@@ -122,7 +122,7 @@ static bool split_items(Walk *w, Path at, const Shape *s)
 
 // Over the grid --------------------------------------------------------------------------
 
-static bool lower_global(Walk *w, Path at)
+static bool lower_global(RandomWalk *w, Path at)
 {
     int dims = node_at(w, at)->dims;
     int64_t par[DIMS_MAX];
@@ -134,16 +134,16 @@ static bool lower_global(Walk *w, Path at)
     return true;
 }
 
-static bool lower_rows(Walk *w, Path at)
+static bool lower_rows(RandomWalk *w, Path at)
 {
     const int64_t d = chance(w, 80) ? 0 : 1;
     return apply_plain(w, RULE_MAP_NEST, at) && apply_rule(w, RULE_MAP_GLB, at, &d, 1) &&
            lower_seq(w, functions(at, 1));
 }
 
-static bool lower_blocks(Walk *w, Path at)
+static bool lower_blocks(RandomWalk *w, Path at)
 {
-    Shape s = choose_shape(w, node_at(w, at));
+    MapShape s = choose_shape(w, node_at(w, at));
     int64_t across[DIMS_MAX] = {0}, len;
     for (int k = 0; k < s.dims; k++)
         if (arith_is_const(len_of(node_at(w, at), k), &len))
@@ -175,7 +175,7 @@ static int64_t bytes_of(const Type *type)
 }
 
 // A copy in local memory of what a window reads.
-static void choose_local(Walk *w, Path slide, const Shape *s)
+static void choose_local(RandomWalk *w, Path slide, const MapShape *s)
 {
     Path source = below(slide, 0);
     int64_t bytes = bytes_of(node_at(w, source)->type);
@@ -185,7 +185,7 @@ static void choose_local(Walk *w, Path slide, const Shape *s)
         w->local_bytes -= bytes;
 }
 
-static void choose_copies(Walk *w, Path at, const Shape *s)
+static void choose_copies(RandomWalk *w, Path at, const MapShape *s)
 {
     Path in = below(at, 0);
     if (is_dims(node_at(w, in), P_SLIDE, s->dims)) {
@@ -197,7 +197,7 @@ static void choose_copies(Walk *w, Path at, const Shape *s)
             choose_local(w, below(in, i), s);
 }
 
-static bool lower_group_work(Walk *w, Path at, const Shape *s)
+static bool lower_group_work(RandomWalk *w, Path at, const MapShape *s)
 {
     int64_t par[DIMS_MAX], local[DIMS_MAX];
     for (int k = 0; k < s->dims; k++) {
@@ -218,9 +218,9 @@ static bool lower_group_work(Walk *w, Path at, const Shape *s)
     return !s->items || lower_item(w, functions(at, s->dims));
 }
 
-static bool lower_group(Walk *w, Path at)
+static bool lower_group(RandomWalk *w, Path at)
 {
-    Shape s = choose_shape(w, node_at(w, at));
+    MapShape s = choose_shape(w, node_at(w, at));
     bool window = count_windows(node_at(w, at)) > 0;
     if (!apply_rule(w, window ? RULE_TILE : RULE_SPLIT_JOIN, at, s.tile, s.dims))
         return false;
@@ -234,26 +234,26 @@ static bool lower_group(Walk *w, Path at)
 }
 
 // A row to each group.
-static bool lower_group_rows(Walk *w, Path at)
+static bool lower_group_rows(RandomWalk *w, Path at)
 {
     int64_t d = chance(w, 50);
     if (!apply_plain(w, RULE_MAP_NEST, at) || !apply_rule(w, RULE_MAP_WRG, at, &d, 1))
         return false;
     at = functions(at, 1);
-    Shape s = choose_shape(w, node_at(w, at));
+    MapShape s = choose_shape(w, node_at(w, at));
     return lower_group_work(w, at, &s);
 }
 
 // Streams and vectors --------------------------------------------------------------------
 
-static bool lower_stream(Walk *w, Path at)
+static bool lower_stream(RandomWalk *w, Path at)
 {
     if (!apply_plain(w, RULE_STREAM, at))
         return false;
     at = inwards(w, at);
     if (chance(w, 50))
         return lower_global(w, at);
-    Shape s = choose_shape(w, node_at(w, at));
+    MapShape s = choose_shape(w, node_at(w, at));
     if (!apply_rule(w, RULE_SPLIT_JOIN, at, s.tile, s.dims))
         return false;
     at = inwards(w, at);
@@ -261,7 +261,7 @@ static bool lower_stream(Walk *w, Path at)
            lower_group_work(w, functions(at, s.dims), &s);
 }
 
-static bool lower_vectors(Walk *w, Path at)
+static bool lower_vectors(RandomWalk *w, Path at)
 {
     if (count_windows(node_at(w, at)) > 0)
         return false;
@@ -284,7 +284,7 @@ static bool lower_vectors(Walk *w, Path at)
 // Nests ----------------------------------------------------------------------------------
 
 // The map that the function of a map gives, under its lets.
-static Path inner_map(Walk *w, Path at)
+static Path inner_map(RandomWalk *w, Path at)
 {
     at = functions(at, 1);
     while (node_at(w, at) && node_at(w, at)->kind == E_LET)
@@ -292,13 +292,13 @@ static Path inner_map(Walk *w, Path at)
     return inwards(w, at);
 }
 
-static bool has_inner_map(Walk *w, Path at)
+static bool has_inner_map(RandomWalk *w, Path at)
 {
     const Expr *map = node_at(w, at);
     return is_dims(map, P_MAP, 1) && is(node_at(w, inner_map(w, at)), P_MAP);
 }
 
-static bool nest_of_groups(Walk *w, Path at)
+static bool nest_of_groups(RandomWalk *w, Path at)
 {
     int64_t x = 0;
     if (!apply_rule(w, RULE_MAP_WRG, at, &x, 1))
@@ -308,7 +308,7 @@ static bool nest_of_groups(Walk *w, Path at)
         apply_rule(w, RULE_COPY_LOCAL, at, &x, 1))
         w->local_bytes -= bytes_of(row);
     Path inner = inner_map(w, at);
-    Shape s = choose_shape(w, node_at(w, inner));
+    MapShape s = choose_shape(w, node_at(w, inner));
     if (s.dims > 1)
         return apply_rule(w, RULE_MAP_LCL, inner, s.par, s.dims);
     s.par[0] = 0;
@@ -316,7 +316,7 @@ static bool nest_of_groups(Walk *w, Path at)
 }
 
 // Rows of outputs in registers: blocks of the outer map, the inner map over threads.
-static bool nest_of_blocks(Walk *w, Path at)
+static bool nest_of_blocks(RandomWalk *w, Path at)
 {
     int64_t n = 2 * pick_power(w, 4), y = 1, x = 0;
     if (!apply_rule(w, RULE_SPLIT_JOIN, at, &n, 1))
@@ -331,7 +331,7 @@ static bool nest_of_blocks(Walk *w, Path at)
     return apply_rule(w, RULE_MAP_GLB, at, &x, 1) && lower_seq(w, inner_map(w, at));
 }
 
-static bool nest_of_threads(Walk *w, Path at)
+static bool nest_of_threads(RandomWalk *w, Path at)
 {
     int dims = node_at(w, inner_map(w, at))->dims;
     int64_t par[DIMS_MAX];
@@ -342,7 +342,7 @@ static bool nest_of_threads(Walk *w, Path at)
            apply_rule(w, RULE_MAP_GLB, inner_map(w, at), par + 1, dims);
 }
 
-static bool nest_of_tiles(Walk *w, Path at)
+static bool nest_of_tiles(RandomWalk *w, Path at)
 {
     int64_t y = 1, x = 0, n = w->local[1];
     if (!apply_rule(w, RULE_SPLIT_JOIN, at, &n, 1))
@@ -355,7 +355,7 @@ static bool nest_of_tiles(Walk *w, Path at)
            apply_rule(w, RULE_MAP_LCL, inner_map(w, at), &x, 1);
 }
 
-static bool lower_nest(Walk *w, Path at)
+static bool lower_nest(RandomWalk *w, Path at)
 {
     int64_t x = 0;
     if (chance(w, 30) && apply_plain(w, RULE_MAP_INTERCHANGE, at))
@@ -372,7 +372,7 @@ static bool lower_nest(Walk *w, Path at)
 // Entry ----------------------------------------------------------------------------------
 
 // One way at random; another where the first does not fit from the start.
-static bool lower_flat(Walk *w, Path at)
+static bool lower_flat(RandomWalk *w, Path at)
 {
     const Expr *map = node_at(w, at);
     bool deep = map->dims > 1, one = is_dims(map->arg[0], P_SLIDE, map->dims);
@@ -393,7 +393,7 @@ static bool lower_flat(Walk *w, Path at)
     }
 }
 
-void lower_map(Walk *w, Path at)
+void lower_map(RandomWalk *w, Path at)
 {
     const Expr *map = node_at(w, at);
     if (map->dims == 1 && inner_of(map, P_MAP) && chance(w, 80))

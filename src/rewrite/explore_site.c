@@ -98,7 +98,7 @@ static SiteKind find(const Expr *e, Path *at, bool root)
     return SITE_NONE;
 }
 
-SiteKind site_find(Walk *w, Path *at)
+SiteKind site_find(RandomWalk *w, Path *at)
 {
     at->n = 0;
     return find(w->r.expr, at, true);
@@ -111,10 +111,10 @@ enum { STAGES_MOST = 16 };
 typedef struct {
     Path at[STAGES_MOST];
     int n;
-} Stages;
+} StagePaths;
 
 // Maps that something else reads, outermost first.
-static void note_stages(const Expr *e, Path *at, bool read, Stages *stages)
+static void note_stages(const Expr *e, Path *at, bool read, StagePaths *stages)
 {
     if (read && is(e, P_MAP) && stages->n < STAGES_MOST)
         stages->at[stages->n++] = *at;
@@ -132,7 +132,7 @@ static void note_stages(const Expr *e, Path *at, bool read, Stages *stages)
 }
 
 // A stage with a name is written where it is read, layouts move inside it, and maps join.
-static bool fuse_named(Walk *w, Path let)
+static bool fuse_named(RandomWalk *w, Path let)
 {
     const Path all = {0};
     if (!apply_plain(w, RULE_LET_INLINE, let))
@@ -143,7 +143,7 @@ static bool fuse_named(Walk *w, Path let)
 }
 
 // The map that reads this one, through layouts or a zip, takes it in.
-static bool fuse(Walk *w, Path at)
+static bool fuse(RandomWalk *w, Path at)
 {
     if (at.n == 0)
         return false;
@@ -166,9 +166,9 @@ static bool fuse(Walk *w, Path at)
 
 // Innermost first, so that the other positions stay right: stored, fused, or left to be
 // computed where it is read.
-void choose_stages(Walk *w)
+void choose_stages(RandomWalk *w)
 {
-    Stages stages = {.n = 0};
+    StagePaths stages = {.n = 0};
     Path at = {0};
     note_stages(w->r.expr, &at, false, &stages);
     for (int i = stages.n - 1; i >= 0; i--) {

@@ -46,11 +46,11 @@ static Expr *zip_without_map(Rewrite *rw, const Expr *zip, int i)
 typedef struct {
     Param *t, *y;
     Expr *value, *tuple;
-} Component;
+} TupleComponent;
 
-static Component component_of(Rewrite *rw, const Expr *zip, int i)
+static TupleComponent component_of(Rewrite *rw, const Expr *zip, int i)
 {
-    Component c = {fresh(rw, "t"), fresh(rw, "y"), NULL, NULL};
+    TupleComponent c = {fresh(rw, "t"), fresh(rw, "y"), NULL, NULL};
     c.value = call(rw, zip->arg[i]->fun, expr_get(rw->ir, use(rw, c.t), i));
     c.tuple = with_component(rw, c.t, zip->narg, i, use(rw, c.y));
     return c;
@@ -61,7 +61,7 @@ Expr *rule_mapZipFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (!is(at, P_MAP) || !zip_of_map(at->arg[0], at->dims, args))
         return NULL;
     int i = (int)args->at[0];
-    Component c = component_of(rw, at->arg[0], i);
+    TupleComponent c = component_of(rw, at->arg[0], i);
     Expr *body = expr_let(rw->ir, c.y, c.value, call(rw, at->fun, c.tuple));
     return make_map(rw, at->dims, make_lambda(rw, c.t, body),
                     zip_without_map(rw, at->arg[0], i));
@@ -95,7 +95,7 @@ Expr *rule_reduceZipFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (!foldable(at) || !zip_of_map(at->arg[1], 1, args))
         return NULL;
     int i = (int)args->at[0];
-    Component c = component_of(rw, at->arg[1], i);
+    TupleComponent c = component_of(rw, at->arg[1], i);
     Param *a = fresh(rw, "a");
     Expr *all = call_all(rw, at->fun, (const Expr *[]){use(rw, a), c.tuple});
     return fold_of(rw, at, a, c.t, expr_let(rw->ir, c.y, c.value, all),

@@ -27,7 +27,7 @@ typedef struct {
         int64_t places; // rows or columns of the group
         Param *tile;
     } factor[SIDES];
-} Matrix;
+} MatrixStaging;
 
 static Op cast_to(Scalar scalar)
 {
@@ -35,14 +35,14 @@ static Op cast_to(Scalar scalar)
 }
 
 // Is it component `side` of the place?
-static bool is_place(const Matrix *m, const Expr *e, int side)
+static bool is_place(const MatrixStaging *m, const Expr *e, int side)
 {
     return e->kind == E_GET && e->index == side && e->arg[0]->kind == E_GET &&
            e->arg[0]->index == 1 && expr_is_use(e->arg[0]->arg[0], m->pair);
 }
 
 // Does it depend on the pair only by that component of the place?
-static bool only_place(const Matrix *m, const Expr *e, int side)
+static bool only_place(const MatrixStaging *m, const Expr *e, int side)
 {
     if (is_place(m, e, side))
         return true;
@@ -69,7 +69,7 @@ static bool is_short_float(Scalar scalar)
 
 // Takes both factors. A conversion of a short type is what a product of the wider one does
 // by itself. Integers of 8 bits are numbers of the other factor's short type, too.
-static void take_factors(Matrix *m, const Expr *const factor[SIDES])
+static void take_factors(MatrixStaging *m, const Expr *const factor[SIDES])
 {
     Rewrite *rw = m->staging.rw;
     Scalar from[SIDES] = {converted(factor[0]), converted(factor[1])};
@@ -93,7 +93,7 @@ static void take_factors(Matrix *m, const Expr *const factor[SIDES])
 }
 
 // Are there instructions for factors and sums of these types?
-static bool has_unit(const Matrix *m, const Type *sum)
+static bool has_unit(const MatrixStaging *m, const Type *sum)
 {
     Scalar scalar = m->factor[0].scalar;
     if (scalar != m->factor[1].scalar)
@@ -104,13 +104,13 @@ static bool has_unit(const Matrix *m, const Type *sum)
            (scalar == S_HALF || scalar == S_FLOAT || scalar == S_DOUBLE);
 }
 
-static bool is_sum(const Matrix *m, const Expr *e)
+static bool is_sum(const MatrixStaging *m, const Expr *e)
 {
     return e->kind == E_GET && e->index == 0 && expr_is_use(e->arg[0], m->pair);
 }
 
 // Is it sum + x * y, in any order, with a factor for each side?
-static bool find_factors(Matrix *m, const Expr *body)
+static bool find_factors(MatrixStaging *m, const Expr *body)
 {
     const Expr *x = NULL, *y = NULL;
     if (body->kind != E_OP || body->type->kind != T_SCALAR)
@@ -137,7 +137,7 @@ static bool find_factors(Matrix *m, const Expr *body)
 }
 
 // The array of the group's that a factor takes its row from: param[place].
-static const Expr *pick_of(const Matrix *m, const Expr *e, int side)
+static const Expr *pick_of(const MatrixStaging *m, const Expr *e, int side)
 {
     if (e->kind == E_AT && e->arg[0]->kind == E_PARAM && is_place(m, e->arg[1], side))
         return e;
@@ -147,7 +147,7 @@ static const Expr *pick_of(const Matrix *m, const Expr *e, int side)
     return found || !e->fun ? found : pick_of(m, e->fun, side);
 }
 
-static bool find_layout(Matrix *m, int side)
+static bool find_layout(MatrixStaging *m, int side)
 {
     Rewrite *rw = m->staging.rw;
     const Expr *value = m->factor[side].value, *pick = pick_of(m, value, side);
@@ -162,7 +162,7 @@ static bool find_layout(Matrix *m, int side)
 }
 
 // The factor's value at a row or column of the group, and at a place in the fold.
-static Expr *value_at(Matrix *m, int side, Expr *place, Expr *k)
+static Expr *value_at(MatrixStaging *m, int side, Expr *place, Expr *k)
 {
     Rewrite *rw = m->staging.rw;
     Param *at = fresh(rw, "at");
@@ -173,7 +173,7 @@ static Expr *value_at(Matrix *m, int side, Expr *place, Expr *k)
 }
 
 // Zero beyond the end of the fold, where the last value there is loaded.
-static Expr *filled_up(Matrix *m, int side, Expr *place, Expr *k)
+static Expr *filled_up(MatrixStaging *m, int side, Expr *place, Expr *k)
 {
     Rewrite *rw = m->staging.rw;
     if (divides(rw, m->staging.step, m->len))
@@ -190,7 +190,7 @@ static Expr *filled_up(Matrix *m, int side, Expr *place, Expr *k)
 }
 
 // The tile of a factor, [places][step], or [step][places] where that is how it is read.
-static Expr *tile_of(Matrix *m, int side)
+static Expr *tile_of(MatrixStaging *m, int side)
 {
     Staging *s = &m->staging;
     Rewrite *rw = s->rw;
@@ -214,7 +214,7 @@ static Expr *tile_of(Matrix *m, int side)
 }
 
 // An element of a tile as it is multiplied.
-static Expr *tile_at(Matrix *m, int side, Param *pair)
+static Expr *tile_at(MatrixStaging *m, int side, Param *pair)
 {
     Rewrite *rw = m->staging.rw;
     bool turned = m->factor[side].turned;
@@ -227,7 +227,7 @@ static Expr *tile_at(Matrix *m, int side, Param *pair)
     return cast == OPS ? e : expr_op(rw->ir, cast, e, NULL, NULL);
 }
 
-static Expr *inner_fold(Matrix *m, const Expr *map, Param *sums)
+static Expr *inner_fold(MatrixStaging *m, const Expr *map, Param *sums)
 {
     Rewrite *rw = m->staging.rw;
     Param *acc = fresh(rw, "acc"), *pair = fresh(rw, "p");
@@ -242,7 +242,7 @@ static Expr *inner_fold(Matrix *m, const Expr *map, Param *sums)
 }
 
 // Is it what mapReduceBlock makes, with factors that there are instructions for?
-static bool find_matrix(Matrix *m, const Expr *at)
+static bool find_matrix(MatrixStaging *m, const Expr *at)
 {
     const Expr *map = at->fun->arg[0], *acc = NULL;
     if (!is_dims(map, P_MAP, 2) || !is_dims(data_of(map), P_ZIP, 2) ||
@@ -260,11 +260,11 @@ Expr *rule_matrixTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (!is(at, P_REDSEQ) || !is_dims(at->arg[1], P_ARRAY, 1) || args->at[0] < 1 ||
         !expr_is_use(at->arg[1]->fun->arg[0], at->arg[1]->fun->params[0]))
         return NULL;
-    Matrix m = {.staging = {.rw = rw, .step = args->at[0]},
-                .k = at->fun->params[1],
-                .part = fresh(rw, "part"),
-                .within = fresh(rw, "k"),
-                .len = at->arg[1]->type->len};
+    MatrixStaging m = {.staging = {.rw = rw, .step = args->at[0]},
+                       .k = at->fun->params[1],
+                       .part = fresh(rw, "part"),
+                       .within = fresh(rw, "k"),
+                       .len = at->arg[1]->type->len};
     if (!find_items(&m.staging) || !find_matrix(&m, at))
         return NULL;
     Param *sums = fresh(rw, "sums");

@@ -14,18 +14,18 @@ typedef struct {
     Param *at[PARTS_MAX];
     bool window[PARTS_MAX]; // windows of it are read
     int n;
-} Names;
+} OuterNames;
 
 static void find_bound(const Expr *expr, void *user)
 {
-    Names *names = user;
+    OuterNames *names = user;
     for (int i = 0; expr->kind == E_LAMBDA && i < expr->nparam; i++)
         VEC_PUSH(names->rw->ir->arena, &names->bound, expr->params[i]);
     if (expr->kind == E_LET)
         VEC_PUSH(names->rw->ir->arena, &names->bound, expr->param);
 }
 
-static void note_name(Names *names, Param *param, bool window)
+static void note_name(OuterNames *names, Param *param, bool window)
 {
     int i = 0;
     while (i < names->n && names->at[i] != param)
@@ -37,7 +37,7 @@ static void note_name(Names *names, Param *param, bool window)
     names->n = MAX(names->n, i + 1);
 }
 
-static void find_names(Names *names, const Expr *expr, bool window)
+static void find_names(OuterNames *names, const Expr *expr, bool window)
 {
     const Type *type = expr->kind == E_PARAM ? expr->param->type : NULL;
     if (type && type->kind == T_ARRAY)
@@ -65,7 +65,8 @@ static const Expr *with_maps(Rewrite *rw, const Expr *expr)
 
 // The array of a type that takes the part of a result: one that nothing else is, of which
 // windows are read, if there is such a one.
-static Param *state_like(const Names *names, const Type *type, Param *const *taken, int n)
+static Param *state_like(const OuterNames *names, const Type *type, Param *const *taken,
+                         int n)
 {
     Param *best = NULL;
     int most = -1;
@@ -99,7 +100,7 @@ Expr *rule_iterateOnce(Rewrite *rw, const Expr *at, const RuleArgs *args)
     (void)args;
     const Type *result[PARTS_MAX];
     Param *taken[PARTS_MAX];
-    Names names = {.rw = rw};
+    OuterNames names = {.rw = rw};
     int n = is(at, P_MAP) && at_host(rw) ? results_of(rw, at->type, result) : 0;
     const Expr *body = n ? with_maps(rw, at) : NULL;
     if (n) {

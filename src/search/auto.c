@@ -48,13 +48,13 @@ static const double GROWTH = 1.3, CEILING = 0.8;
 typedef struct {
     Point point;
     double cost, predicted;
-} Told;
+} ToldPoint;
 
 typedef struct {
     Point point;
     double expected; // what the model said of its target; NAN: it was not asked
     bool counted;    // the model has it as a row
-} Pending;
+} PendingPoint;
 
 typedef struct {
     Encoding *code;
@@ -65,9 +65,9 @@ typedef struct {
     double *row;       // of candidates to be added
     int nrow;
     Numbers pooled; // hashes of the candidates
-    Told *told;
+    ToldPoint *told;
     int ntold, nok, cap;
-    Pending *pending;
+    PendingPoint *pending;
     int npending, pending_cap;
     int fit_at;     // told points at which the model is made anew
     bool stale;     // it has expected costs of points that are told now
@@ -230,7 +230,7 @@ static void add_sample(Search *search)
 
 static int compare(const void *p, const void *q)
 {
-    const Told *a = p, *b = q;
+    const ToldPoint *a = p, *b = q;
     return compare_doubles(&a->cost, &b->cost);
 }
 
@@ -244,7 +244,7 @@ static double target(const Surrogate *s, double cost, double predicted)
 }
 
 // The median of it, of points that came through.
-static void find_usual(Surrogate *s, const Told *sorted)
+static void find_usual(Surrogate *s, const ToldPoint *sorted)
 {
     double *ratio = xcalloc((size_t)s->nok + 1, sizeof *ratio);
     int n = 0;
@@ -257,20 +257,20 @@ static void find_usual(Surrogate *s, const Told *sorted)
 }
 
 // The best half of the rows, and others at random behind it; sorted holds all told points.
-static int choose_rows(Search *search, Told *sorted)
+static int choose_rows(Search *search, ToldPoint *sorted)
 {
     const Surrogate *s = search->state;
     int rows = MIN(s->ntold, ROWS_KEPT);
     for (int i = rows == s->ntold ? rows : rows / 2; i < rows; i++) {
         int k = i + (int)rng_below(&search->rng, (uint64_t)(s->ntold - i));
-        Told swap = sorted[i];
+        ToldPoint swap = sorted[i];
         sorted[i] = sorted[k];
         sorted[k] = swap;
     }
     return rows;
 }
 
-static void set_rows(Surrogate *s, const Told *told, int n)
+static void set_rows(Surrogate *s, const ToldPoint *told, int n)
 {
     int d = s->code->d;
     double *x = xcalloc((size_t)(n * d) + 1, sizeof *x), y[ROWS_MOST];
@@ -285,14 +285,14 @@ static void set_rows(Surrogate *s, const Told *told, int n)
 static void fit(Search *search)
 {
     Surrogate *s = search->state;
-    Told *sorted = xcalloc((size_t)s->ntold, sizeof *sorted);
+    ToldPoint *sorted = xcalloc((size_t)s->ntold, sizeof *sorted);
     bool grown = s->ntold >= s->fit_at;
     memcpy(sorted, s->told, sizeof *sorted * (size_t)s->ntold);
     qsort(sorted, (size_t)s->ntold, sizeof *sorted, compare);
     s->ceiling = fmax(sorted[(int)((s->nok - 1) * CEILING)].cost, 1.001 * sorted[0].cost);
     if (search->predictions)
         find_usual(s, sorted);
-    Told centre[CENTRES];
+    ToldPoint centre[CENTRES];
     int centres = MIN(CENTRES, s->nok);
     memcpy(centre, sorted, sizeof *sorted * (size_t)centres);
     set_rows(s, sorted, choose_rows(search, sorted));
@@ -324,7 +324,7 @@ static void add_row(Surrogate *s, const Point *point, double y)
 static void count_pending(Surrogate *s)
 {
     for (int i = 0; i < s->npending && s->gp->n < ROWS_MOST; i++) {
-        Pending *p = &s->pending[i];
+        PendingPoint *p = &s->pending[i];
         if (p->counted)
             continue;
         p->counted = true;
@@ -367,7 +367,7 @@ static bool give(Surrogate *s, const Point *point, double expected)
         s->pending_cap = s->pending_cap ? 2 * s->pending_cap : 16;
         s->pending = xrealloc(s->pending, sizeof *s->pending * (size_t)s->pending_cap);
     }
-    s->pending[s->npending++] = (Pending){*point, expected, false};
+    s->pending[s->npending++] = (PendingPoint){*point, expected, false};
     return true;
 }
 
@@ -429,7 +429,7 @@ static void tell_auto(Search *search, const Point *point, double cost)
     bool best = cost == search->best_ns;
     double predicted;
     predict(search, point, 1, &predicted);
-    s->told[s->ntold++] = (Told){*point, cost, predicted};
+    s->told[s->ntold++] = (ToldPoint){*point, cost, predicted};
     s->nok += isfinite(cost);
     s->stale |= take_back(s, search->space, point) || s->gp->n == ROWS_MOST;
     if (!s->gp->n || s->stale)

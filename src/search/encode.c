@@ -119,7 +119,7 @@ Encoding *encode_new(const Space *space)
     return e;
 }
 
-void encode_launches(Encoding *e, Launches launches)
+void encode_launches(Encoding *e, LaunchShapes launches)
 {
     e->launches = launches;
     e->d += launches.shape ? LAUNCH_COLUMNS : 0;

@@ -20,7 +20,7 @@ typedef struct {
 typedef struct {
     bool (*shape)(const void *user, const Point *point, LaunchShape *shape);
     const void *user;
-} Launches;
+} LaunchShapes;
 enum { LAUNCH_COLUMNS = 9 };
 
 typedef struct {
@@ -30,14 +30,14 @@ typedef struct {
     int first[SPACE_PARAMS_MAX];     // column of each parameter
     int width[SPACE_PARAMS_MAX];     // its columns
     double *value[SPACE_PARAMS_MAX]; // width of them a value of its domain
-    Launches launches;
+    LaunchShapes launches;
 } Encoding;
 
 Encoding *encode_new(const Space *space);
 // As many columns more: logarithms of groups and of items a group along each axis, and of
 // all groups, items of a group, and items. Those between 0 and 1 are the others. Limits and
 // waste lie along them: a group may have 1,024 items, a tile be larger than the image.
-void encode_launches(Encoding *encoding, Launches launches);
+void encode_launches(Encoding *encoding, LaunchShapes launches);
 void encode_free(Encoding *encoding); // accepts NULL
 void encode_point(const Encoding *encoding, const Point *point, double *row);
 

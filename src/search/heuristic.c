@@ -22,7 +22,7 @@ typedef struct {
     int64_t left;    // passes after this one
     Point base;      // when this pass began
     int given, idle; // idle: passes in a row, just before, that tried nothing new
-} Pass;
+} HeuristicPass;
 
 // A relation of the whole space among a step's choices.
 typedef struct {
@@ -34,22 +34,22 @@ typedef struct {
     bool started;
     Point base; // what parameters that a step does not name are
     int at;     // the step being done, or next
-    Pass pass[REPEAT_DEPTH];
+    HeuristicPass pass[REPEAT_DEPTH];
     int depth;
     Space *space;                    // of the step; NULL between steps
     int16_t *from[SPACE_PARAMS_MAX]; // its choices as those of the whole space
     StepRelation *relation;
     uint64_t *number; // of the points of a sample; NULL: all
     uint64_t next, count;
-} Walk;
+} HeuristicWalk;
 
 static void *open_walk(Search *search)
 {
     (void)search;
-    return xcalloc(1, sizeof(Walk));
+    return xcalloc(1, sizeof(HeuristicWalk));
 }
 
-static void end_step(Walk *walk)
+static void end_step(HeuristicWalk *walk)
 {
     space_free(walk->space);
     walk->space = NULL;
@@ -65,7 +65,7 @@ static void end_step(Walk *walk)
 
 static void close_walk(Search *search)
 {
-    Walk *walk = search->state;
+    HeuristicWalk *walk = search->state;
     end_step(walk);
     free(walk);
 }
@@ -145,7 +145,7 @@ static int16_t *all_choices(int n)
 // Values of one parameter that its item allows while all others stand as they are.
 static int some_choices(Search *search, const Vary *vary, int p, int16_t *choice)
 {
-    Walk *walk = search->state;
+    HeuristicWalk *walk = search->state;
     const SpaceParam *param = space_param(search->space, p);
     Space *alone = space_new();
     add_some(alone, param, choice, param->n);
@@ -189,7 +189,7 @@ static const Vary *find_vary(const Step *step, const char *name)
 // A value that the parameter lacks leaves it as it is.
 static void do_set(Search *search, const Step *step)
 {
-    Walk *walk = search->state;
+    HeuristicWalk *walk = search->state;
     for (int i = 0; i < step->vary.len; i++) {
         int p = space_find(search->space, step->vary.at[i].name);
         if (p < 0)
@@ -203,7 +203,7 @@ static void do_set(Search *search, const Step *step)
 
 static void add_step_params(Search *search, const Step *step)
 {
-    Walk *walk = search->state;
+    HeuristicWalk *walk = search->state;
     for (int p = 0; p < space_params(search->space); p++) {
         const SpaceParam *param = space_param(search->space, p);
         const Vary *vary = find_vary(step, param->name);
@@ -230,7 +230,7 @@ static bool holds_in_step(const void *user, const int *choice)
 
 static void relate_step(Search *search)
 {
-    Walk *walk = search->state;
+    HeuristicWalk *walk = search->state;
     int n = space_relations(search->space);
     free(walk->relation);
     walk->relation = xcalloc((size_t)n + 1, sizeof *walk->relation);
@@ -245,7 +245,7 @@ static void relate_step(Search *search)
 
 static bool constrain_step(Search *search, const Step *step)
 {
-    Walk *walk = search->state;
+    HeuristicWalk *walk = search->state;
     relate_step(search);
     Buf text;
     buf_init(&text);
@@ -267,7 +267,7 @@ static bool constrain_step(Search *search, const Step *step)
     return ok;
 }
 
-static void draw_sample(Walk *walk, uint64_t n, Rng *rng)
+static void draw_sample(HeuristicWalk *walk, uint64_t n, Rng *rng)
 {
     Numbers seen = {0};
     walk->number = xcalloc((size_t)n, sizeof *walk->number);
@@ -282,7 +282,7 @@ static void draw_sample(Walk *walk, uint64_t n, Rng *rng)
 
 static bool begin_step(Search *search, const Step *step)
 {
-    Walk *walk = search->state;
+    HeuristicWalk *walk = search->state;
     walk->space = space_new();
     add_step_params(search, step);
     steps_define(walk->space, search->steps, search->space, search->size, search->nsize,
@@ -299,7 +299,7 @@ static bool begin_step(Search *search, const Step *step)
 
 static void step_point(const Search *search, uint64_t i, Point *point)
 {
-    const Walk *walk = search->state;
+    const HeuristicWalk *walk = search->state;
     Point own;
     space_point(walk->space, walk->number ? walk->number[i] : i, &own);
     *point = (Point){0};
@@ -311,7 +311,7 @@ static void step_point(const Search *search, uint64_t i, Point *point)
 // the numbers of points depend on constraints, and records have none.
 static bool comes_before(const Search *search, const Point *a, const Point *b)
 {
-    const Walk *walk = search->state;
+    const HeuristicWalk *walk = search->state;
     for (int p = 0; p < space_params(search->space); p++)
         if (a->choice[p] != b->choice[p])
             return point_equal(search->space, a, &walk->base) ||
@@ -322,7 +322,7 @@ static bool comes_before(const Search *search, const Point *a, const Point *b)
 
 static void keep_best(Search *search)
 {
-    Walk *walk = search->state;
+    HeuristicWalk *walk = search->state;
     double least = INFINITY;
     Point best = walk->base;
     for (uint64_t i = 0; i < walk->count; i++) {
@@ -342,16 +342,16 @@ static void keep_best(Search *search)
 
 static void begin_pass(Search *search, int64_t left, int idle)
 {
-    Walk *walk = search->state;
-    walk->pass[walk->depth++] = (Pass){left, walk->base, search->given, idle};
+    HeuristicWalk *walk = search->state;
+    walk->pass[walk->depth++] = (HeuristicPass){left, walk->base, search->given, idle};
 }
 
 // A pass that tried nothing new and changed nothing is the last; so is the second in a row
 // that tried nothing new.
 static void end_pass(Search *search, int repeat)
 {
-    Walk *walk = search->state;
-    Pass pass = walk->pass[--walk->depth];
+    HeuristicWalk *walk = search->state;
+    HeuristicPass pass = walk->pass[--walk->depth];
     bool idle = pass.given == search->given;
     bool still = point_equal(search->space, &pass.base, &walk->base);
     if (pass.left == 0 || (idle && (still || pass.idle)))
@@ -363,7 +363,7 @@ static void end_pass(Search *search, int repeat)
 // Goes on to the next step with points; false at the end of the script.
 static bool advance(Search *search)
 {
-    Walk *walk = search->state;
+    HeuristicWalk *walk = search->state;
     const Steps *script = search->steps;
     while (walk->at < script->steps.len) {
         const Step *step = &script->steps.at[walk->at++];
@@ -383,7 +383,7 @@ static bool advance(Search *search)
 
 static void start(Search *search)
 {
-    Walk *walk = search->state;
+    HeuristicWalk *walk = search->state;
     walk->started = true;
     if (search->best_ns < INFINITY)
         walk->base = search->best;
@@ -395,7 +395,7 @@ static void start(Search *search)
 
 static bool ask_walk(Search *search, Point *point)
 {
-    Walk *walk = search->state;
+    HeuristicWalk *walk = search->state;
     if (!walk->started)
         start(search);
     for (;;) {

@@ -20,19 +20,19 @@ typedef struct {
     int starts;
     Point next[MOVES_MOST];
     int n, used;
-} Local;
+} LocalSearch;
 
 static void *open_local(Search *search)
 {
     (void)search;
-    Local *local = xcalloc(1, sizeof *local);
+    LocalSearch *local = xcalloc(1, sizeof *local);
     local->cost = NAN;
     return local;
 }
 
 static void stand_at(Search *search, const Point *point, double cost)
 {
-    Local *local = search->state;
+    LocalSearch *local = search->state;
     local->at = *point;
     local->cost = cost;
     local->started = false;
@@ -43,7 +43,7 @@ static void stand_at(Search *search, const Point *point, double cost)
 // Every other start lies near the best point.
 static void choose_start(Search *search, Point *point)
 {
-    Local *local = search->state;
+    LocalSearch *local = search->state;
     bool near = local->starts++ % 2 && isfinite(search->best_ns);
     if (!near) {
         space_sample(search->space, &search->rng, point);
@@ -59,7 +59,7 @@ static void choose_start(Search *search, Point *point)
 // The next neighbour that is not known; known ones that are better are stepped to.
 static bool next_neighbour(Search *search, Point *point)
 {
-    Local *local = search->state;
+    LocalSearch *local = search->state;
     double cost;
     while (local->used < local->n) {
         *point = local->next[local->used++];
@@ -73,7 +73,7 @@ static bool next_neighbour(Search *search, Point *point)
 
 static bool ask_local(Search *search, Point *point)
 {
-    Local *local = search->state;
+    LocalSearch *local = search->state;
     double cost;
     for (int i = 0; i < STARTS_TRIED; i++) {
         if (!isnan(local->cost) && next_neighbour(search, point))
@@ -101,7 +101,7 @@ static int differences(const Space *space, const Point *a, const Point *b)
 
 static void tell_local(Search *search, const Point *point, double cost)
 {
-    Local *local = search->state;
+    LocalSearch *local = search->state;
     bool is_start = local->started && point_equal(search->space, point, &local->start);
     bool is_better = !isnan(local->cost) && cost < local->cost &&
                      differences(search->space, point, &local->at) == 1;

@@ -26,7 +26,7 @@ static const SearchKind *const kinds[] = {
 typedef struct {
     Search search; // first, so that a Search is a Given
     Numbers hashes;
-} Given;
+} GivenSearch;
 
 // A strategy that proposes only known points this many times in a row has no other.
 enum { STALE_MAX = 1 << 20 };
@@ -47,7 +47,7 @@ const SearchKind *search_find(const char *name)
 
 Search *search_open(const SearchKind *kind, const Space *space, uint64_t seed, double limit)
 {
-    Given *given = xcalloc(1, sizeof *given);
+    GivenSearch *given = xcalloc(1, sizeof *given);
     Search *search = &given->search;
     search->kind = kind;
     search->space = space;
@@ -64,15 +64,15 @@ static bool remember(Search *search, const Point *point, double cost_ns)
 {
     uint64_t bits;
     memcpy(&bits, &cost_ns, sizeof bits);
-    bool fresh =
-        numbers_put(&((Given *)search)->hashes, point_hash(search->space, point), bits);
+    bool fresh = numbers_put(&((GivenSearch *)search)->hashes,
+                             point_hash(search->space, point), bits);
     search->given += fresh;
     return fresh;
 }
 
 bool search_known(const Search *search, const Point *point, double *cost_ns)
 {
-    const Given *given = (const Given *)search;
+    const GivenSearch *given = (const GivenSearch *)search;
     const uint64_t *bits = numbers_get(&given->hashes, point_hash(search->space, point));
     if (bits)
         memcpy(cost_ns, bits, sizeof *bits);
@@ -83,7 +83,7 @@ bool search_ask(Search *search, Point *point)
 {
     double count = space_count(search->space);
     for (int stale = 0; stale < STALE_MAX; stale++) {
-        if ((double)((Given *)search)->hashes.len >= count)
+        if ((double)((GivenSearch *)search)->hashes.len >= count)
             return false;
         if (!search->kind->ask(search, point))
             return false;
@@ -117,6 +117,6 @@ void search_close(Search *search)
         search->kind->close(search);
     else
         free(search->state);
-    numbers_release(&((Given *)search)->hashes);
+    numbers_release(&((GivenSearch *)search)->hashes);
     free(search);
 }

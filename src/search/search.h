@@ -52,9 +52,9 @@ struct Search {
     const struct Steps *steps; // steps.h: a heuristic file that was checked; the caller's
     const struct StepsSize *size;
     int nsize;
-    Launches launches; // for strategies that model costs
-    int stage[2];      // points of a strategy's stages; 0: its own choice
-    void *state;       // owned by the strategy
+    LaunchShapes launches; // for strategies that model costs
+    int stage[2];          // points of a strategy's stages; 0: its own choice
+    void *state;           // owned by the strategy
 };
 
 const SearchKind *search_find(const char *name); // NULL if there is none

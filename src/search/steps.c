@@ -16,21 +16,21 @@ typedef struct {
     Diags *diags;
     Steps *script;
     VEC(int) open; // repeats without their end
-} Reader;
+} StepsReader;
 
-static Span span_of(const Reader *r, const char *from, const char *to)
+static Span span_of(const StepsReader *r, const char *from, const char *to)
 {
     return (Span){r->source, (uint32_t)(from - r->source->text),
                   (uint32_t)(to - r->source->text)};
 }
 
-static bool fail(Reader *r, const char *what)
+static bool fail(StepsReader *r, const char *what)
 {
     const char *to = r->at < r->end ? r->at + 1 : r->at;
     return diag_error(r->diags, span_of(r, r->at, to), "H001", "%s", what);
 }
 
-static void skip_space(Reader *r)
+static void skip_space(StepsReader *r)
 {
     while (r->at < r->end && isspace((unsigned char)*r->at))
         r->at++;
@@ -42,7 +42,7 @@ static bool is_name(char c)
 }
 
 // A word by itself, not the beginning of a longer one.
-static bool at_word(const Reader *r, const char *at, const char *word)
+static bool at_word(const StepsReader *r, const char *at, const char *word)
 {
     size_t n = strlen(word);
     return (size_t)(r->end - at) >= n && memcmp(at, word, n) == 0 &&
@@ -50,7 +50,7 @@ static bool at_word(const Reader *r, const char *at, const char *word)
            (at == r->source->text || !is_name(at[-1]));
 }
 
-static bool take_word(Reader *r, const char *word)
+static bool take_word(StepsReader *r, const char *word)
 {
     skip_space(r);
     if (!at_word(r, r->at, word))
@@ -60,7 +60,7 @@ static bool take_word(Reader *r, const char *word)
     return true;
 }
 
-static bool take_char(Reader *r, char c)
+static bool take_char(StepsReader *r, char c)
 {
     skip_space(r);
     if (r->at == r->end || *r->at != c)
@@ -70,7 +70,7 @@ static bool take_char(Reader *r, char c)
     return true;
 }
 
-static const char *take_name(Reader *r, Span *span)
+static const char *take_name(StepsReader *r, Span *span)
 {
     const char *from = r->at;
     if (r->at < r->end && !isdigit((unsigned char)*r->at))
@@ -82,7 +82,7 @@ static const char *take_name(Reader *r, Span *span)
     return from == r->at ? NULL : arena_strndup(r->arena, from, (size_t)(r->at - from));
 }
 
-static bool take_count(Reader *r, int64_t *n)
+static bool take_count(StepsReader *r, int64_t *n)
 {
     char *end;
     if (r->at == r->end || !isdigit((unsigned char)*r->at))
@@ -96,7 +96,7 @@ static bool take_count(Reader *r, int64_t *n)
 }
 
 // An expression: up to a comma, `..`, `where` or a parenthesis that it did not open.
-static bool take_expression(Reader *r, Span *span)
+static bool take_expression(StepsReader *r, Span *span)
 {
     const char *from = r->at;
     int depth = 0;
@@ -117,7 +117,7 @@ static bool take_expression(Reader *r, Span *span)
     return to > from || fail(r, "expected an expression");
 }
 
-static bool take_range(Reader *r, Vary *vary)
+static bool take_range(StepsReader *r, Vary *vary)
 {
     vary->kind = VARY_RANGE;
     if (!take_expression(r, &vary->a))
@@ -130,7 +130,7 @@ static bool take_range(Reader *r, Vary *vary)
 }
 
 // sample(n) or sample(n, a..b); the word is read.
-static bool take_sample(Reader *r, Vary *vary)
+static bool take_sample(StepsReader *r, Vary *vary)
 {
     int64_t n;
     if (!take_char(r, '('))
@@ -143,7 +143,7 @@ static bool take_sample(Reader *r, Vary *vary)
     return take_char(r, ')') || fail(r, "expected `)`");
 }
 
-static bool take_vary(Reader *r, StepKind step, Vary *vary)
+static bool take_vary(StepsReader *r, StepKind step, Vary *vary)
 {
     *vary = (Vary){.kind = VARY_ALL};
     vary->name = take_name(r, &vary->span);
@@ -165,7 +165,7 @@ static bool take_vary(Reader *r, StepKind step, Vary *vary)
     return take_expression(r, &vary->a);
 }
 
-static bool take_step(Reader *r, Step *step)
+static bool take_step(StepsReader *r, Step *step)
 {
     do {
         Vary vary;
@@ -181,7 +181,7 @@ static bool take_step(Reader *r, Step *step)
     return true;
 }
 
-static bool take_defaults(Reader *r)
+static bool take_defaults(StepsReader *r)
 {
     int first = r->script->defaults.len;
     Span span;
@@ -203,7 +203,7 @@ static bool take_defaults(Reader *r)
     return true;
 }
 
-static bool close_repeat(Reader *r, const char *from, Step *step)
+static bool close_repeat(StepsReader *r, const char *from, Step *step)
 {
     if (!r->open.len)
         return diag_error(r->diags, span_of(r, from, from + 3), "H002",
@@ -212,7 +212,7 @@ static bool close_repeat(Reader *r, const char *from, Step *step)
     return true;
 }
 
-static bool take_line(Reader *r)
+static bool take_line(StepsReader *r)
 {
     const char *from = r->at;
     Step step = {0};
@@ -244,7 +244,7 @@ static bool take_line(Reader *r)
 }
 
 // Comments begin with #.
-static void read_line(Reader *r, const char *from, const char *to)
+static void read_line(StepsReader *r, const char *from, const char *to)
 {
     const char *comment = memchr(from, '#', (size_t)(to - from));
     r->at = from;
@@ -262,7 +262,7 @@ static void read_line(Reader *r, const char *from, const char *to)
 Steps *steps_parse(const Source *source, Arena *arena, Diags *diags)
 {
     int errors = diags->errors;
-    Reader r = {
+    StepsReader r = {
         .source = source, .arena = arena, .diags = diags, .script = NEW(arena, Steps)};
     const char *end = source->text + source->len;
     for (const char *line = source->text; line < end;) {

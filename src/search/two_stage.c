@@ -34,11 +34,11 @@ typedef struct {
     int first, second; // points of a stage
     Point *next;       // of the stage at hand, best first
     int nnext, at;
-} Stages;
+} TwoStages;
 
 // What the caller did not choose: 002's numbers, or a small part of a small space, in 002's
 // proportion; within the budget.
-static void set_stages(const Search *search, Stages *s)
+static void set_stages(const Search *search, TwoStages *s)
 {
     double first = fmin(FIRST_STAGE, fmax(space_count(search->space) / PART, LEAST_STAGE));
     s->first = (int)fmin(first, ceil(search->limit * PROPORTION / (PROPORTION + 1)));
@@ -52,12 +52,12 @@ static void set_stages(const Search *search, Stages *s)
 static void *open_stages(Search *search)
 {
     (void)search;
-    return xcalloc(1, sizeof(Stages));
+    return xcalloc(1, sizeof(TwoStages));
 }
 
 static void close_stages(Search *search)
 {
-    Stages *s = search->state;
+    TwoStages *s = search->state;
     encode_free(s->encoding);
     shuffle_release(&s->shuffle);
     free(s->told);
@@ -67,7 +67,7 @@ static void close_stages(Search *search)
 
 static void tell_stages(Search *search, const Point *point, double cost_ns)
 {
-    Stages *s = search->state;
+    TwoStages *s = search->state;
     if (s->ntold == s->cap) {
         s->cap = MAX(2 * s->cap, 256);
         s->told = xrealloc(s->told, sizeof *s->told * (size_t)s->cap);
@@ -79,7 +79,7 @@ static void tell_stages(Search *search, const Point *point, double cost_ns)
 
 static Attempts fit_told(Search *search)
 {
-    Stages *s = search->state;
+    TwoStages *s = search->state;
     Matrix x = matrix_new(s->ntold, s->encoding->d);
     double *cost = xcalloc((size_t)s->ntold + 1, sizeof *cost);
     for (int i = 0; i < s->ntold; i++) {
@@ -108,7 +108,7 @@ static void candidate_point(const Search *search, bool all, uint64_t i, Rng *rng
 static void rank_all(const Search *search, const Attempts *fits, bool all, Rng rng, int n,
                      AttemptRank *rank)
 {
-    const Stages *s = search->state;
+    const TwoStages *s = search->state;
     Matrix x = matrix_new(BLOCK, s->encoding->d);
     double time[BLOCK], doubt[BLOCK];
     for (int from = 0; from < n; from += BLOCK) {
@@ -129,7 +129,7 @@ static void rank_all(const Search *search, const Attempts *fits, bool all, Rng r
 // The best of the ranked points that were not tried: those of draws are drawn once more.
 static void take_best(Search *search, bool all, Rng rng, int n, AttemptRank *rank)
 {
-    Stages *s = search->state;
+    TwoStages *s = search->state;
     Point *drawn = NULL;
     if (!all) {
         drawn = xcalloc((size_t)n, sizeof *drawn);
@@ -171,7 +171,7 @@ static void plan_stage(Search *search)
 
 static bool ask_stages(Search *search, Point *point)
 {
-    Stages *s = search->state;
+    TwoStages *s = search->state;
     if (!s->encoding) {
         s->encoding = encode_new(search->space);
         encode_launches(s->encoding, search->launches);

@@ -32,19 +32,19 @@ typedef struct {
     int last;        // the deepest of them
     uint64_t bit;    // in the set of open checks; one bit may stand for several
     bool alone;      // the bit stands for this one only
-} Check;
+} ConstraintCheck;
 
 typedef struct {
     const Space *space;
     Component *c;
     int ncheck;
-    Check *check;
-    double value[SPACE_PARAMS_MAX]; // of bound parameters, by parameter
-    Range range[SPACE_PARAMS_MAX];  // of all parameters, by parameter
+    ConstraintCheck *check;
+    double value[SPACE_PARAMS_MAX];     // of bound parameters, by parameter
+    ValueRange range[SPACE_PARAMS_MAX]; // of all parameters, by parameter
     double below[SPACE_PARAMS_MAX]; // raw assignments of the deeper parameters, by depth
     int32_t *alive[SPACE_PARAMS_MAX];
-    Memo memo[SPACE_PARAMS_MAX]; // by depth
-    uint32_t *unique;            // nodes by their edges; NODE_FREE: a free slot
+    SpaceMemo memo[SPACE_PARAMS_MAX]; // by depth
+    uint32_t *unique;                 // nodes by their edges; NODE_FREE: a free slot
     size_t unique_cap;
     uint32_t nnode, node_cap, nedge, edge_cap;
     Edge *pending; // edges of the nodes under construction, as a stack
@@ -215,7 +215,8 @@ static uint32_t intern_node(Builder *b, const Edge *edge, size_t n)
 // Depth first ---------------------------------------------------------------------------
 
 // Keeps the choices for which a check holds; returns how many.
-static int filter(Builder *b, const Check *check, int param, int32_t *choice, int n)
+static int filter(Builder *b, const ConstraintCheck *check, int param, int32_t *choice,
+                  int n)
 {
     const double *number = b->space->param[param].number;
     int kept = 0;
@@ -252,7 +253,7 @@ static int survivors(Builder *b, int depth, uint64_t open)
 static bool narrow(Builder *b, int depth, uint64_t *open)
 {
     for (int i = 0; i < b->ncheck; i++) {
-        const Check *check = &b->check[i];
+        const ConstraintCheck *check = &b->check[i];
         if (!(*open & check->bit) || check->last <= depth || !(check->depths >> depth & 1))
             continue;
         b->work += RANGE_WORK * (int64_t)check->constraint->ncode;
@@ -270,7 +271,7 @@ static void bind(Builder *b, int depth, int choice)
     int param = b->c->param[depth];
     double number = b->space->param[param].number[choice];
     b->value[param] = number;
-    b->range[param] = (Range){number, number, false};
+    b->range[param] = (ValueRange){number, number, false};
 }
 
 static uint64_t still_open(const Builder *b, int depth, uint64_t open)
@@ -314,8 +315,8 @@ static uint32_t build(Builder *b, int depth, uint64_t open)
 {
     if (depth == b->c->nparam)
         return END;
-    Memo *memo = &b->memo[depth];
-    MemoKey key;
+    SpaceMemo *memo = &b->memo[depth];
+    SpaceMemoKey key;
     bool keyed = memo_key(memo, open, b->value, &key);
     uint32_t node = keyed ? memo_get(memo, &key) : NODE_FREE;
     if (node != NODE_FREE)
@@ -328,9 +329,9 @@ static uint32_t build(Builder *b, int depth, uint64_t open)
 
 // Set-up ----------------------------------------------------------------------------------
 
-static Check check_of(const Builder *b, const Constraint *constraint)
+static ConstraintCheck check_of(const Builder *b, const Constraint *constraint)
 {
-    Check check = {.constraint = constraint};
+    ConstraintCheck check = {.constraint = constraint};
     for (int d = 0; d < b->c->nparam; d++)
         if (constraint->params >> b->c->param[d] & 1) {
             check.depths |= (uint64_t)1 << d;

@@ -22,15 +22,15 @@ typedef struct {
     const Source *source;
     const char *text; // of the source, up to the end of the constraint
     const char *end;  // of the current token
-    Token token;
-    int nesting, stack; // depth of the text, and of the values at run time
-    Token all;          // of a lambda: the name that stands for all parameters
-    Token local;        // of a comprehension: its name
-    Code *value;        // and what it stands for
+    ConstraintToken token;
+    int nesting, stack;    // depth of the text, and of the values at run time
+    ConstraintToken all;   // of a lambda: the name that stands for all parameters
+    ConstraintToken local; // of a comprehension: its name
+    Code *value;           // and what it stands for
     int nvalue;
     int ncode;
     Code code[CONSTRAINT_CODE];
-} Parser;
+} ConstraintParser;
 
 // A part of an expression, taken out of the code.
 typedef struct {
@@ -55,11 +55,11 @@ typedef enum {
     LEVEL_SUM,
     LEVEL_TERM,
     LEVEL_UNARY
-} Level;
+} Precedence;
 
 typedef struct {
     const char *text;
-    Level level;
+    Precedence level;
     ConstraintOp op;
 } Infix;
 
@@ -102,13 +102,13 @@ static const struct {
 
 // Tokens ---------------------------------------------------------------------------
 
-static Span span_of(const Parser *p, Token token)
+static Span span_of(const ConstraintParser *p, ConstraintToken token)
 {
     uint32_t start = (uint32_t)(token.text - p->text);
     return (Span){p->source, start, start + (uint32_t)token.len};
 }
 
-static bool error_at(Parser *p, const char *code, const char *what)
+static bool error_at(ConstraintParser *p, const char *code, const char *what)
 {
     if (p->token.kind == T_END)
         return diag_error(p->diags, span_of(p, p->token), code, "%s, found the end", what);
@@ -116,13 +116,13 @@ static bool error_at(Parser *p, const char *code, const char *what)
                       p->token.len, p->token.text);
 }
 
-static bool too_deep(Parser *p)
+static bool too_deep(ConstraintParser *p)
 {
     return diag_error(p->diags, span_of(p, p->token), "S003",
                       "the constraint is too long or too deeply nested");
 }
 
-static void advance(Parser *p)
+static void advance(ConstraintParser *p)
 {
     while (isspace((unsigned char)*p->end))
         p->end++;
@@ -130,14 +130,14 @@ static void advance(Parser *p)
     p->end += p->token.len;
 }
 
-static bool at(const Parser *p, const char *text)
+static bool at(const ConstraintParser *p, const char *text)
 {
     return (p->token.kind == T_SIGN || p->token.kind == T_NAME) &&
            (size_t)p->token.len == strlen(text) &&
            memcmp(p->token.text, text, strlen(text)) == 0;
 }
 
-static bool accept(Parser *p, const char *text)
+static bool accept(ConstraintParser *p, const char *text)
 {
     if (!at(p, text))
         return false;
@@ -145,7 +145,7 @@ static bool accept(Parser *p, const char *text)
     return true;
 }
 
-static bool expect(Parser *p, const char *text, const char *what)
+static bool expect(ConstraintParser *p, const char *text, const char *what)
 {
     return accept(p, text) || error_at(p, "S001", what);
 }
@@ -160,7 +160,7 @@ static int arity(ConstraintOp op)
                                              : 2;
 }
 
-static bool emit(Parser *p, Code code)
+static bool emit(ConstraintParser *p, Code code)
 {
     if (p->ncode == CONSTRAINT_CODE)
         return too_deep(p);
@@ -169,13 +169,13 @@ static bool emit(Parser *p, Code code)
     return p->stack <= CONSTRAINT_STACK || too_deep(p);
 }
 
-static bool emit_number(Parser *p, double number)
+static bool emit_number(ConstraintParser *p, double number)
 {
     return emit(p, (Code){.op = OP_NUMBER, .number = number});
 }
 
 // Takes what was emitted since `from` out again.
-static Snippet cut(Parser *p, int from)
+static Snippet cut(ConstraintParser *p, int from)
 {
     Snippet out = {NEW_ARRAY(p->space->arena, Code, MAX(p->ncode - from, 1)),
                    p->ncode - from};
@@ -185,12 +185,12 @@ static Snippet cut(Parser *p, int from)
     return out;
 }
 
-static bool emit_op(Parser *p, ConstraintOp op)
+static bool emit_op(ConstraintParser *p, ConstraintOp op)
 {
     return emit(p, (Code){.op = op});
 }
 
-static bool paste(Parser *p, Snippet from)
+static bool paste(ConstraintParser *p, Snippet from)
 {
     for (int i = 0; i < from.n; i++)
         if (!emit(p, from.code[i]))
@@ -199,7 +199,7 @@ static bool paste(Parser *p, Snippet from)
 }
 
 // Repeats the code of an operand.
-static bool emit_copy(Parser *p, int from, int to)
+static bool emit_copy(ConstraintParser *p, int from, int to)
 {
     for (int i = from; i < to; i++)
         if (!emit(p, p->code[i]))
@@ -210,7 +210,7 @@ static bool emit_copy(Parser *p, int from, int to)
 // What an operand that ends here is worth: of `and` and `or` one of theirs, as in Python,
 // where C's && and || are 1 or 0. Where only the truth counts they stay as they are, which
 // tells more of ranges.
-static void as_value(Parser *p, int end)
+static void as_value(ConstraintParser *p, int end)
 {
     Code *code = &p->code[end - 1];
     bool select = code->op == OP_SELECT;
@@ -225,7 +225,7 @@ static void as_value(Parser *p, int end)
 }
 
 // The same of what was read last.
-static bool value(Parser *p)
+static bool value(ConstraintParser *p)
 {
     as_value(p, p->ncode);
     return true;
@@ -233,10 +233,10 @@ static bool value(Parser *p)
 
 // Expressions ---------------------------------------------------------------------------
 
-static bool parse(Parser *p, Level level);
-static bool parse_call(Parser *p, Token name);
+static bool parse(ConstraintParser *p, Precedence level);
+static bool parse_call(ConstraintParser *p, ConstraintToken name);
 
-static bool nest(Parser *p, Level level)
+static bool nest(ConstraintParser *p, Precedence level)
 {
     if (++p->nesting > NESTING_MAX)
         return too_deep(p);
@@ -245,16 +245,16 @@ static bool nest(Parser *p, Level level)
     return ok;
 }
 
-static bool parse_number(Parser *p)
+static bool parse_number(ConstraintParser *p)
 {
     double number = strtod(p->token.text, NULL);
     advance(p);
     return emit_number(p, number);
 }
 
-static bool parse_word(Parser *p)
+static bool parse_word(ConstraintParser *p)
 {
-    Token token = p->token;
+    ConstraintToken token = p->token;
     if (token.len < 2 || token.text[token.len - 1] != token.text[0])
         return diag_error(p->diags, span_of(p, token), "S004", "the word has no end quote");
     bool known;
@@ -268,7 +268,7 @@ static bool parse_word(Parser *p)
     return emit(p, (Code){.op = OP_NUMBER, .number = number});
 }
 
-static bool is_reserved(const Parser *p)
+static bool is_reserved(const ConstraintParser *p)
 {
     for (int i = 0; i < COUNTOF(reserved); i++)
         if (at(p, reserved[i]))
@@ -277,7 +277,7 @@ static bool is_reserved(const Parser *p)
 }
 
 // A defined name, or one element `name[2]` of several; NULL if there is none.
-static const double *parse_defined(Parser *p, Token token)
+static const double *parse_defined(ConstraintParser *p, ConstraintToken token)
 {
     const char *start = token.text, *end = start + token.len;
     if (at(p, "[")) {
@@ -291,22 +291,22 @@ static const double *parse_defined(Parser *p, Token token)
     return number;
 }
 
-static bool is_token(Token a, Token b)
+static bool is_token(ConstraintToken a, ConstraintToken b)
 {
     return a.len == b.len && memcmp(a.text, b.text, (size_t)a.len) == 0;
 }
 
-static bool is_text(Token token, const char *text)
+static bool is_text(ConstraintToken token, const char *text)
 {
     return (size_t)token.len == strlen(text) && memcmp(token.text, text, strlen(text)) == 0;
 }
 
 // `p["bx"]`, the `p` of a lambda is read.
-static bool parse_item(Parser *p)
+static bool parse_item(ConstraintParser *p)
 {
     if (!expect(p, "[", "expected `[`"))
         return false;
-    Token token = p->token;
+    ConstraintToken token = p->token;
     if (token.kind != T_WORD || token.len < 3 || token.text[token.len - 1] != token.text[0])
         return error_at(p, "S001", "expected the name of a parameter in quotes");
     char *name = arena_strndup(p->space->arena, token.text + 1, (size_t)token.len - 2);
@@ -318,9 +318,9 @@ static bool parse_item(Parser *p)
            expect(p, "]", "expected `]`");
 }
 
-static bool parse_name(Parser *p)
+static bool parse_name(ConstraintParser *p)
 {
-    Token token = p->token;
+    ConstraintToken token = p->token;
     if (is_reserved(p))
         return error_at(p, "S001", "expected a value");
     advance(p);
@@ -342,7 +342,7 @@ static bool parse_name(Parser *p)
     return emit(p, (Code){.op = OP_PARAM, .param = param});
 }
 
-static bool parse_primary(Parser *p)
+static bool parse_primary(ConstraintParser *p)
 {
     if (p->token.kind == T_NUMBER)
         return parse_number(p);
@@ -355,7 +355,7 @@ static bool parse_primary(Parser *p)
     return nest(p, LEVEL_CHOICE) && expect(p, ")", "expected `)`");
 }
 
-static bool parse_unary(Parser *p)
+static bool parse_unary(ConstraintParser *p)
 {
     if (accept(p, "-"))
         return nest(p, LEVEL_UNARY) && value(p) && emit_op(p, OP_NEG);
@@ -371,7 +371,7 @@ static bool parse_unary(Parser *p)
            (value(p) && nest(p, LEVEL_UNARY) && value(p) && emit_op(p, OP_POW));
 }
 
-static const Infix *infix_at(const Parser *p, Level level)
+static const Infix *infix_at(const ConstraintParser *p, Precedence level)
 {
     for (int i = 0; i < COUNTOF(infixes); i++)
         if (infixes[i].level == level && at(p, infixes[i].text))
@@ -381,7 +381,7 @@ static const Infix *infix_at(const Parser *p, Level level)
 
 // Sequences ---------------------------------------------------------------------------
 
-static bool push_next(Parser *p, Sequence *out)
+static bool push_next(ConstraintParser *p, Sequence *out)
 {
     int from = p->ncode;
     if (!nest(p, LEVEL_CHOICE))
@@ -392,13 +392,13 @@ static bool push_next(Parser *p, Sequence *out)
 }
 
 // Up to three numbers of a range, as they are written: `range(` is read.
-static bool parse_range(Parser *p, double x[3])
+static bool parse_range(ConstraintParser *p, double x[3])
 {
     double given[3] = {0, 0, 1};
     int n = 0;
     do {
         Sequence one = {0};
-        Token token = p->token;
+        ConstraintToken token = p->token;
         if (n == 3 || !push_next(p, &one))
             return n < 3 ? false : error_at(p, "S001", "expected `)`");
         const Constraint code = {.code = one.at[0].code, .ncode = one.at[0].n};
@@ -416,10 +416,10 @@ static bool parse_range(Parser *p, double x[3])
 
 enum { RANGE_MOST = 256 };
 
-static bool push_range(Parser *p, Sequence *out)
+static bool push_range(ConstraintParser *p, Sequence *out)
 {
     double x[3];
-    Token token = p->token;
+    ConstraintToken token = p->token;
     if (!parse_range(p, x))
         return false;
     double n = ceil((x[1] - x[0]) / x[2]);
@@ -435,20 +435,20 @@ static bool push_range(Parser *p, Sequence *out)
     return true;
 }
 
-static bool parse_sequence(Parser *p, Sequence *out);
+static bool parse_sequence(ConstraintParser *p, Sequence *out);
 
 // Where the reader stands.
 typedef struct {
     const char *end;
-    Token token;
-} Place;
+    ConstraintToken token;
+} ReaderPlace;
 
-static Place place(const Parser *p)
+static ReaderPlace place(const ConstraintParser *p)
 {
-    return (Place){p->end, p->token};
+    return (ReaderPlace){p->end, p->token};
 }
 
-static void go_back(Parser *p, Place to)
+static void go_back(ConstraintParser *p, ReaderPlace to)
 {
     p->end = to.end;
     p->token = to.token;
@@ -456,20 +456,21 @@ static void go_back(Parser *p, Place to)
 
 // The items of `ITEM for NAME in SEQUENCE if CONDITION`; start: where ITEM begins, and the
 // reader stands at `for`. `otherwise` stands for an item whose condition does not hold.
-static bool write_out(Parser *p, Place start, const Code *otherwise, Sequence *out)
+static bool write_out(ConstraintParser *p, ReaderPlace start, const Code *otherwise,
+                      Sequence *out)
 {
-    Token outer = p->local;
+    ConstraintToken outer = p->local;
     Code *outer_value = p->value;
     int outer_n = p->nvalue;
     Sequence over = {0};
     advance(p);
-    Token name = p->token;
+    ConstraintToken name = p->token;
     if (name.kind != T_NAME || is_reserved(p))
         return error_at(p, "S001", "expected a name after `for`");
     advance(p);
     if (!expect(p, "in", "expected `in`") || !parse_sequence(p, &over))
         return false;
-    Place after = place(p), last = after;
+    ReaderPlace after = place(p), last = after;
     bool conditional = at(p, "if");
     if (conditional && !otherwise)
         return error_at(p, "S001", "no `if` in a comprehension here");
@@ -499,9 +500,9 @@ static bool write_out(Parser *p, Place start, const Code *otherwise, Sequence *o
 
 // Finds `for` on this level before the bracket closes: reading what comes before it is
 // only possible once its name is known.
-static bool is_comprehension(const Parser *p)
+static bool is_comprehension(const ConstraintParser *p)
 {
-    Parser look = *p;
+    ConstraintParser look = *p;
     for (int depth = 0; look.token.kind != T_END; advance(&look)) {
         if (at(&look, "(") || at(&look, "[") || at(&look, "{"))
             depth++;
@@ -513,7 +514,7 @@ static bool is_comprehension(const Parser *p)
     return false;
 }
 
-static void skip_to_for(Parser *p)
+static void skip_to_for(ConstraintParser *p)
 {
     for (int depth = 0; depth > 0 || !at(p, "for"); advance(p)) {
         depth += at(p, "(") || at(p, "[") || at(p, "{");
@@ -521,10 +522,11 @@ static void skip_to_for(Parser *p)
     }
 }
 
-static bool parse_items(Parser *p, const char *close, const Code *otherwise, Sequence *out)
+static bool parse_items(ConstraintParser *p, const char *close, const Code *otherwise,
+                        Sequence *out)
 {
     if (is_comprehension(p)) {
-        Place start = place(p);
+        ReaderPlace start = place(p);
         skip_to_for(p);
         return write_out(p, start, otherwise, out) &&
                expect(p, close, "expected the end of the list");
@@ -536,16 +538,16 @@ static bool parse_items(Parser *p, const char *close, const Code *otherwise, Seq
     return expect(p, close, "expected `,` or the end of the list");
 }
 
-static const char *closing(Parser *p)
+static const char *closing(ConstraintParser *p)
 {
     return accept(p, "[") ? "]" : accept(p, "(") ? ")" : accept(p, "{") ? "}" : NULL;
 }
 
 // `list(` and others that leave the items of a sequence as they are.
-static bool at_wrapper(const Parser *p)
+static bool at_wrapper(const ConstraintParser *p)
 {
     static const char *const wrappers[] = {"list", "tuple", "set", "sorted", "frozenset"};
-    Parser look = *p;
+    ConstraintParser look = *p;
     advance(&look);
     for (int i = 0; i < COUNTOF(wrappers); i++)
         if (at(p, wrappers[i]))
@@ -554,9 +556,9 @@ static bool at_wrapper(const Parser *p)
 }
 
 // A list, tuple, set or range.
-static bool parse_one_sequence(Parser *p, Sequence *out)
+static bool parse_one_sequence(ConstraintParser *p, Sequence *out)
 {
-    Place start = place(p);
+    ReaderPlace start = place(p);
     if (accept(p, "range") && accept(p, "("))
         return push_range(p, out);
     go_back(p, start);
@@ -572,7 +574,7 @@ static bool parse_one_sequence(Parser *p, Sequence *out)
 }
 
 // One, or several that are joined by +.
-static bool parse_sequence(Parser *p, Sequence *out)
+static bool parse_sequence(ConstraintParser *p, Sequence *out)
 {
     if (!parse_one_sequence(p, out))
         return false;
@@ -593,9 +595,9 @@ static const Code *neutral(ConstraintOp op)
 }
 
 // What a function of many is given: values, or one sequence. The parenthesis is read.
-static bool parse_arguments(Parser *p, ConstraintOp op, Sequence *out)
+static bool parse_arguments(ConstraintParser *p, ConstraintOp op, Sequence *out)
 {
-    const Parser kept = *p;
+    const ConstraintParser kept = *p;
     const char *close = NULL;
     bool range = at(p, "range") || at_wrapper(p);
     if (!is_comprehension(p) && (range || (close = closing(p)))) {
@@ -610,7 +612,7 @@ static bool parse_arguments(Parser *p, ConstraintOp op, Sequence *out)
 }
 
 // How many there are; of a set those that are not there before.
-static bool count_items(Parser *p, const Sequence *items, bool set)
+static bool count_items(ConstraintParser *p, const Sequence *items, bool set)
 {
     if (!set)
         return emit_number(p, items->len);
@@ -627,7 +629,7 @@ static bool count_items(Parser *p, const Sequence *items, bool set)
     return items->len > 0 || emit_number(p, 0);
 }
 
-static bool parse_len(Parser *p)
+static bool parse_len(ConstraintParser *p)
 {
     Sequence items = {0};
     bool set = at(p, "{") || at(p, "set") || at(p, "frozenset");
@@ -635,7 +637,7 @@ static bool parse_len(Parser *p)
            count_items(p, &items, set);
 }
 
-static bool join(Parser *p, const Sequence *items, ConstraintOp op)
+static bool join(ConstraintParser *p, const Sequence *items, ConstraintOp op)
 {
     if (items->len == 0)
         return emit(p, *(neutral(op) ? neutral(op) : neutral(OP_OR)));
@@ -646,7 +648,7 @@ static bool join(Parser *p, const Sequence *items, ConstraintOp op)
     return !truth || (emit_op(p, OP_NOT) && emit_op(p, OP_NOT));
 }
 
-static int find_call(Token name)
+static int find_call(ConstraintToken name)
 {
     static const char *const modules[] = {"math.", "np.", "numpy."};
     for (int i = 0; i < COUNTOF(modules); i++) {
@@ -662,7 +664,7 @@ static int find_call(Token name)
     return -1;
 }
 
-static bool no_call(Parser *p, Token name)
+static bool no_call(ConstraintParser *p, ConstraintToken name)
 {
     Buf known;
     buf_init(&known);
@@ -675,7 +677,7 @@ static bool no_call(Parser *p, Token name)
 }
 
 // The name and the parenthesis are read.
-static bool parse_call(Parser *p, Token name)
+static bool parse_call(ConstraintParser *p, ConstraintToken name)
 {
     int i = find_call(name);
     Sequence items = {0};
@@ -707,7 +709,7 @@ static bool parse_call(Parser *p, Token name)
 }
 
 // `a in range(lo, hi, step)`; a's code begins at `from`.
-static bool parse_in_range(Parser *p, int from)
+static bool parse_in_range(ConstraintParser *p, int from)
 {
     int to = p->ncode;
     double x[3];
@@ -722,10 +724,10 @@ static bool parse_in_range(Parser *p, int from)
 }
 
 // `(e, f)` after `a in`, as a == e || a == f; the code of a begins at `from`.
-static bool parse_members(Parser *p, int from)
+static bool parse_members(ConstraintParser *p, int from)
 {
     Sequence items = {0};
-    Place start = place(p);
+    ReaderPlace start = place(p);
     if (accept(p, "range") && accept(p, "("))
         return parse_in_range(p, from);
     go_back(p, start);
@@ -739,7 +741,7 @@ static bool parse_members(Parser *p, int from)
     return items.len > 0 || emit_number(p, 0);
 }
 
-static bool parse_in(Parser *p, int from)
+static bool parse_in(ConstraintParser *p, int from)
 {
     bool negate = accept(p, "not");
     return expect(p, "in", "expected `in`") && parse_members(p, from) &&
@@ -747,7 +749,7 @@ static bool parse_in(Parser *p, int from)
 }
 
 // a < b < c is a < b && b < c: the middle operand's code is repeated.
-static bool parse_comparison(Parser *p)
+static bool parse_comparison(ConstraintParser *p)
 {
     int from = p->ncode;
     if (!parse(p, LEVEL_BITOR))
@@ -775,7 +777,7 @@ static bool parse_comparison(Parser *p)
 }
 
 // `a if c else b`, and C's `c ? a : b`.
-static bool parse_choice(Parser *p)
+static bool parse_choice(ConstraintParser *p)
 {
     int from = p->ncode;
     if (!parse(p, LEVEL_OR))
@@ -790,7 +792,7 @@ static bool parse_choice(Parser *p)
            nest(p, LEVEL_CHOICE) && emit_op(p, OP_SELECT);
 }
 
-static bool parse(Parser *p, Level level)
+static bool parse(ConstraintParser *p, Precedence level)
 {
     if (level == LEVEL_CHOICE)
         return parse_choice(p);
@@ -817,10 +819,10 @@ static bool parse(Parser *p, Level level)
 }
 
 // `lambda p:` and `lambda bx, by:` before an expression.
-static bool parse_lambda(Parser *p)
+static bool parse_lambda(ConstraintParser *p)
 {
     int n = 0;
-    Token first = {0};
+    ConstraintToken first = {0};
     if (!accept(p, "lambda"))
         return true;
     for (; p->token.kind == T_NAME; n++) {
@@ -875,11 +877,11 @@ static void split_conjuncts(Space *space, const Code *code, int n)
 bool constraint_parse(Space *space, Span span, Constraint *whole, Diags *diags)
 {
     char *text = arena_strndup(space->arena, span.source->text, span.end);
-    Parser p = {.space = space,
-                .diags = diags,
-                .source = span.source,
-                .text = text,
-                .end = text + span.start};
+    ConstraintParser p = {.space = space,
+                          .diags = diags,
+                          .source = span.source,
+                          .text = text,
+                          .end = text + span.start};
     advance(&p);
     if (!parse_lambda(&p) || !parse(&p, LEVEL_CHOICE))
         return false;

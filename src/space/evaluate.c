@@ -149,11 +149,11 @@ static void eval_relation(const Relation *r, const double *value, int varied,
     }
 }
 
-static Verdict decide_relation(const Relation *r, const Range *param)
+static Verdict decide_relation(const Relation *r, const ValueRange *param)
 {
     int choice[COUNTOF(r->is.param)];
     for (int i = 0; i < r->is.n; i++) {
-        Range range = param[r->is.param[i]];
+        ValueRange range = param[r->is.param[i]];
         choice[i] = range.lo == range.hi ? choice_of(r, i, range.lo) : -1;
     }
     return r->is.holds(r->is.user, choice) ? UNDECIDED : ALWAYS_FALSE;
@@ -197,59 +197,59 @@ bool constraint_holds(const Constraint *constraint, const double *value)
 
 // Ranges -----------------------------------------------------------------------------
 
-static bool surely_false(Range a)
+static bool surely_false(ValueRange a)
 {
     return a.lo == 0 && a.hi == 0;
 }
 
-static bool surely_true(Range a)
+static bool surely_true(ValueRange a)
 {
     return a.lo > 0 || a.hi < 0;
 }
 
-static Range truth(bool never, bool always, bool poison)
+static ValueRange truth(bool never, bool always, bool poison)
 {
-    return (Range){always ? 1 : 0, never ? 0 : 1, poison};
+    return (ValueRange){always ? 1 : 0, never ? 0 : 1, poison};
 }
 
-static bool has_zero(Range a)
+static bool has_zero(ValueRange a)
 {
     return a.lo <= 0 && a.hi >= 0;
 }
 
 // The hull of an operator that is monotone in each operand: its values at the corners.
-static Range corners(ConstraintOp op, Range a, Range b)
+static ValueRange corners(ConstraintOp op, ValueRange a, ValueRange b)
 {
     double x[4] = {a.lo, a.lo, a.hi, a.hi}, y[4] = {b.lo, b.hi, b.lo, b.hi};
     apply_lanes(op, x, y, 4);
-    Range hull = {x[0], x[0], a.poison || b.poison};
+    ValueRange hull = {x[0], x[0], a.poison || b.poison};
     for (int i = 0; i < 4; i++) {
         if (isnan(x[i]))
-            return (Range){-INFINITY, INFINITY, true};
+            return (ValueRange){-INFINITY, INFINITY, true};
         hull.lo = MIN(hull.lo, x[i]);
         hull.hi = MAX(hull.hi, x[i]);
     }
     return hull;
 }
 
-static Range range_modulo(Range a, Range b)
+static ValueRange range_modulo(ValueRange a, ValueRange b)
 {
     bool poison = a.poison || b.poison;
     if (a.lo == a.hi && b.lo == b.hi)
         return corners(OP_MOD, a, b);
     if (a.lo >= 0 && a.hi < b.lo)
-        return (Range){a.lo, a.hi, poison};
-    return (Range){MIN(b.lo, 0), MAX(b.hi, 0), poison};
+        return (ValueRange){a.lo, a.hi, poison};
+    return (ValueRange){MIN(b.lo, 0), MAX(b.hi, 0), poison};
 }
 
-static Range range_and(Range a, Range b)
+static ValueRange range_and(ValueRange a, ValueRange b)
 {
     if (surely_false(a))
         return a;
     return truth(surely_false(b), surely_true(a) && surely_true(b), a.poison || b.poison);
 }
 
-static Range range_or(Range a, Range b)
+static ValueRange range_or(ValueRange a, ValueRange b)
 {
     if (surely_true(a))
         return truth(false, true, a.poison);
@@ -257,44 +257,44 @@ static Range range_or(Range a, Range b)
 }
 
 // Those that grow with their operand, or fall with it, take its ends.
-static Range range_unary(ConstraintOp op, Range a)
+static ValueRange range_unary(ConstraintOp op, ValueRange a)
 {
     double end[2] = {a.lo, a.hi};
     if (op == OP_NOT)
         return truth(surely_true(a), surely_false(a), a.poison);
     apply_lanes(op, end, NULL, 2);
     if (isnan(end[0]) || isnan(end[1]))
-        return (Range){-INFINITY, INFINITY, true};
-    Range hull = {MIN(end[0], end[1]), MAX(end[0], end[1]), a.poison};
+        return (ValueRange){-INFINITY, INFINITY, true};
+    ValueRange hull = {MIN(end[0], end[1]), MAX(end[0], end[1]), a.poison};
     if (op == OP_ABS && has_zero(a))
         hull.lo = 0;
     hull.poison |= op == OP_BITNOT && a.lo != a.hi; // of fractions in between
     return hull;
 }
 
-static Range range_select(Range a, Range condition, Range b)
+static ValueRange range_select(ValueRange a, ValueRange condition, ValueRange b)
 {
     if (surely_true(condition) && !condition.poison)
         return a;
     if (surely_false(condition) && !condition.poison)
         return b;
-    return (Range){MIN(a.lo, b.lo), MAX(a.hi, b.hi),
-                   a.poison || b.poison || condition.poison};
+    return (ValueRange){MIN(a.lo, b.lo), MAX(a.hi, b.hi),
+                        a.poison || b.poison || condition.poison};
 }
 
-static Range range_bits(ConstraintOp op, Range a, Range b)
+static ValueRange range_bits(ConstraintOp op, ValueRange a, ValueRange b)
 {
     if (a.lo == a.hi && b.lo == b.hi)
         return corners(op, a, b);
-    return (Range){-INFINITY, INFINITY, true};
+    return (ValueRange){-INFINITY, INFINITY, true};
 }
 
-static Range range_binary(ConstraintOp op, Range a, Range b)
+static ValueRange range_binary(ConstraintOp op, ValueRange a, ValueRange b)
 {
     bool poison = a.poison || b.poison;
     bool apart = a.hi < b.lo || b.hi < a.lo;
     bool same = a.lo == a.hi && b.lo == b.hi && a.lo == b.lo;
-    Range unknown = {-INFINITY, INFINITY, true};
+    ValueRange unknown = {-INFINITY, INFINITY, true};
     switch (op) {
     case OP_ADD:
     case OP_MUL:
@@ -324,15 +324,15 @@ static Range range_binary(ConstraintOp op, Range a, Range b)
     }
 }
 
-Range constraint_range(const Constraint *constraint, const Range *param)
+ValueRange constraint_range(const Constraint *constraint, const ValueRange *param)
 {
-    Range stack[CONSTRAINT_STACK];
+    ValueRange stack[CONSTRAINT_STACK];
     int top = -1;
     for (int k = 0; k < constraint->ncode; k++) {
         const Code *code = &constraint->code[k];
-        Range *a = &stack[MAX(top, 0)];
+        ValueRange *a = &stack[MAX(top, 0)];
         if (code->op == OP_NUMBER)
-            stack[++top] = (Range){code->number, code->number, false};
+            stack[++top] = (ValueRange){code->number, code->number, false};
         else if (code->op == OP_PARAM)
             stack[++top] = param[code->param];
         else if (is_unary(code->op))
@@ -345,11 +345,11 @@ Range constraint_range(const Constraint *constraint, const Range *param)
     return stack[0];
 }
 
-Verdict constraint_decide(const Constraint *constraint, const Range *param)
+Verdict constraint_decide(const Constraint *constraint, const ValueRange *param)
 {
     if (constraint->relation)
         return decide_relation(constraint->relation, param);
-    Range range = constraint_range(constraint, param);
+    ValueRange range = constraint_range(constraint, param);
     if (surely_false(range))
         return ALWAYS_FALSE;
     return surely_true(range) && !range.poison ? ALWAYS_TRUE : UNDECIDED;

@@ -16,9 +16,9 @@ typedef struct {
     TokenKind kind;
     const char *text;
     int len;
-} Token;
+} ConstraintToken;
 
-Token token_at(const char *text); // the first, which begins there
+ConstraintToken token_at(const char *text); // the first, which begins there
 
 // constraint.c, evaluate.c ------------------------------------------------------
 
@@ -113,7 +113,7 @@ enum { LANES = 64, CONSTRAINT_STACK = 32, CONSTRAINT_CODE = 1024 };
 typedef struct {
     double lo, hi;
     bool poison; // or it may be poison
-} Range;
+} ValueRange;
 typedef enum { ALWAYS_FALSE, ALWAYS_TRUE, UNDECIDED } Verdict;
 
 // Appends the conjuncts of a part of a source to the space; with `whole` it is kept there
@@ -129,8 +129,8 @@ void constraint_eval(const Constraint *constraint, const double *value, int vari
                      const double *lane, int n, double *out);
 bool constraint_holds(const Constraint *constraint, const double *value);
 // What follows from a range of every parameter alone.
-Range constraint_range(const Constraint *constraint, const Range *param);
-Verdict constraint_decide(const Constraint *constraint, const Range *param);
+ValueRange constraint_range(const Constraint *constraint, const ValueRange *param);
+Verdict constraint_decide(const Constraint *constraint, const ValueRange *param);
 
 // memo.c ------------------------------------------------------------------------------
 
@@ -151,19 +151,20 @@ typedef struct {
     size_t len, cap;
     int64_t lookups, hits;
     bool off;
-} Memo;
+} SpaceMemo;
 
 typedef struct {
     uint64_t word[1 + MEMO_PARTS];
-} MemoKey;
+} SpaceMemoKey;
 
 // Adds a constraint to what the nodes depend on; bound are bits of parameters.
-void memo_watch(Memo *memo, const Constraint *constraint, uint64_t bit, uint64_t bound);
+void memo_watch(SpaceMemo *memo, const Constraint *constraint, uint64_t bit,
+                uint64_t bound);
 // False if the table is off.
-bool memo_key(const Memo *memo, uint64_t open, const double *value, MemoKey *key);
-uint32_t memo_get(Memo *memo, const MemoKey *key); // NODE_FREE if unknown
-void memo_put(Memo *memo, const MemoKey *key, uint32_t node);
-void memo_release(Memo *memo);
+bool memo_key(const SpaceMemo *memo, uint64_t open, const double *value, SpaceMemoKey *key);
+uint32_t memo_get(SpaceMemo *memo, const SpaceMemoKey *key); // NODE_FREE if unknown
+void memo_put(SpaceMemo *memo, const SpaceMemoKey *key, uint32_t node);
+void memo_release(SpaceMemo *memo);
 
 // component.c ---------------------------------------------------------------------
 
@@ -214,13 +215,13 @@ struct SpaceExpr {
 typedef struct {
     SpaceParam shown;
     const double *number; // what constraints see; a word is its interned number
-    Range range;
-} Param;
+    ValueRange range;
+} ParamRow;
 
 struct Space {
     Arena *arena;
     int nparam;
-    Param param[SPACE_PARAMS_MAX];
+    ParamRow param[SPACE_PARAMS_MAX];
     Map words; // word to interned number
     Map names; // defined name to its number
     int nword;

@@ -30,7 +30,7 @@ static bool same_code(const Code *a, const Code *b, int n)
     return true;
 }
 
-static void add_part(Memo *memo, const Code *code, int n, uint64_t bit)
+static void add_part(SpaceMemo *memo, const Code *code, int n, uint64_t bit)
 {
     for (int i = 0; i < memo->npart; i++) {
         const Constraint *part = &memo->part[i].expression;
@@ -48,7 +48,7 @@ static void add_part(Memo *memo, const Code *code, int n, uint64_t bit)
     memo->part[memo->npart++] = (MemoPart){expression, bit};
 }
 
-static void collect(Memo *memo, const Code *code, int n, uint64_t bit, uint64_t bound)
+static void collect(SpaceMemo *memo, const Code *code, int n, uint64_t bit, uint64_t bound)
 {
     uint64_t params = params_of(code, n);
     if (!(params & bound))
@@ -64,7 +64,7 @@ static void collect(Memo *memo, const Code *code, int n, uint64_t bit, uint64_t 
     }
 }
 
-void memo_watch(Memo *memo, const Constraint *constraint, uint64_t bit, uint64_t bound)
+void memo_watch(SpaceMemo *memo, const Constraint *constraint, uint64_t bit, uint64_t bound)
 {
     if (!constraint->relation)
         collect(memo, constraint->code, constraint->ncode, bit, bound);
@@ -81,12 +81,12 @@ static double part_value(const Constraint *part, const double *value)
     return result;
 }
 
-static size_t stride(const Memo *memo)
+static size_t stride(const SpaceMemo *memo)
 {
     return 1 + (size_t)memo->npart;
 }
 
-bool memo_key(const Memo *memo, uint64_t open, const double *value, MemoKey *key)
+bool memo_key(const SpaceMemo *memo, uint64_t open, const double *value, SpaceMemoKey *key)
 {
     if (memo->off)
         return false;
@@ -99,7 +99,7 @@ bool memo_key(const Memo *memo, uint64_t open, const double *value, MemoKey *key
     return true;
 }
 
-static size_t slot_of(const Memo *memo, const uint64_t *word)
+static size_t slot_of(const SpaceMemo *memo, const uint64_t *word)
 {
     size_t n = stride(memo), i = 0;
     for (size_t k = 0; k < n; k++)
@@ -110,16 +110,16 @@ static size_t slot_of(const Memo *memo, const uint64_t *word)
     return i;
 }
 
-static void store_at(Memo *memo, const uint64_t *word, uint32_t node)
+static void store_at(SpaceMemo *memo, const uint64_t *word, uint32_t node)
 {
     size_t i = slot_of(memo, word);
     memcpy(memo->word + i * stride(memo), word, sizeof *word * stride(memo));
     memo->node[i] = node;
 }
 
-static void grow(Memo *memo)
+static void grow(SpaceMemo *memo)
 {
-    Memo old = *memo;
+    SpaceMemo old = *memo;
     memo->cap = old.cap ? 2 * old.cap : 256;
     memo->word = xmalloc(sizeof *memo->word * stride(memo) * memo->cap);
     memo->node = xmalloc(sizeof *memo->node * memo->cap);
@@ -132,7 +132,7 @@ static void grow(Memo *memo)
     free(old.node);
 }
 
-static void drop_table(Memo *memo)
+static void drop_table(SpaceMemo *memo)
 {
     free(memo->word);
     free(memo->node);
@@ -141,7 +141,7 @@ static void drop_table(Memo *memo)
     memo->cap = memo->len = 0;
 }
 
-uint32_t memo_get(Memo *memo, const MemoKey *key)
+uint32_t memo_get(SpaceMemo *memo, const SpaceMemoKey *key)
 {
     uint32_t node = memo->cap ? memo->node[slot_of(memo, key->word)] : NODE_FREE;
     memo->lookups++;
@@ -153,7 +153,7 @@ uint32_t memo_get(Memo *memo, const MemoKey *key)
     return node;
 }
 
-void memo_put(Memo *memo, const MemoKey *key, uint32_t node)
+void memo_put(SpaceMemo *memo, const SpaceMemoKey *key, uint32_t node)
 {
     if (memo->off)
         return;
@@ -163,7 +163,7 @@ void memo_put(Memo *memo, const MemoKey *key, uint32_t node)
     memo->len++;
 }
 
-void memo_release(Memo *memo)
+void memo_release(SpaceMemo *memo)
 {
     drop_table(memo);
     free(memo->part);

@@ -55,9 +55,9 @@ double space_intern(Space *space, const char *word, bool *known)
 
 // Parameters ------------------------------------------------------------------------
 
-static Range range_of(const double *number, int n)
+static ValueRange range_of(const double *number, int n)
 {
-    Range range = {INFINITY, -INFINITY, false};
+    ValueRange range = {INFINITY, -INFINITY, false};
     for (int i = 0; i < n; i++) {
         range.lo = MIN(range.lo, number[i]);
         range.hi = MAX(range.hi, number[i]);
@@ -75,7 +75,7 @@ static int add_param(Space *space, const char *name, const double *value,
         BUG("%d values of parameter %s", n, name);
     unbuild(space);
     SpaceParam shown = {arena_strdup(space->arena, name), n, value, label, NULL};
-    space->param[space->nparam] = (Param){shown, number, range_of(number, n)};
+    space->param[space->nparam] = (ParamRow){shown, number, range_of(number, n)};
     return space->nparam++;
 }
 
@@ -188,7 +188,7 @@ void space_relate(Space *space, const SpaceRelation *relation)
     own->is = *relation;
     own->is.text = arena_strdup(space->arena, relation->text);
     for (int i = 0; i < relation->n; i++) {
-        const Param *param = &space->param[relation->param[i]];
+        const ParamRow *param = &space->param[relation->param[i]];
         int n = param->shown.n;
         struct NumberedChoice *choice =
             NEW_ARRAY(space->arena, struct NumberedChoice, MAX(n, 1));
@@ -270,7 +270,7 @@ void space_evaluate_many(const SpaceExpr *expr, const double *number, int n, dou
 
 double space_most(const Space *space, const SpaceExpr *expr, bool *varies)
 {
-    Range param[SPACE_PARAMS_MAX];
+    ValueRange param[SPACE_PARAMS_MAX];
     *varies = expr->code.params != 0;
     for (int i = 0; i < space->nparam; i++)
         param[i] = space->param[i].range;

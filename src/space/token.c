@@ -41,16 +41,16 @@ static int word_len(const char *text)
     return close ? (int)(close + 1 - text) : (int)strlen(text);
 }
 
-Token token_at(const char *s)
+ConstraintToken token_at(const char *s)
 {
     unsigned char c = (unsigned char)s[0];
     if (!c)
-        return (Token){T_END, s, 0};
+        return (ConstraintToken){T_END, s, 0};
     if (isdigit(c) || (c == '.' && isdigit((unsigned char)s[1])))
-        return (Token){T_NUMBER, s, number_len(s)};
+        return (ConstraintToken){T_NUMBER, s, number_len(s)};
     if (isalpha(c) || c == '_')
-        return (Token){T_NAME, s, name_len(s)};
+        return (ConstraintToken){T_NAME, s, name_len(s)};
     if (c == '\'' || c == '"')
-        return (Token){T_WORD, s, word_len(s)};
-    return (Token){T_SIGN, s, sign_len(s)};
+        return (ConstraintToken){T_WORD, s, word_len(s)};
+    return (ConstraintToken){T_SIGN, s, sign_len(s)};
 }

@@ -24,9 +24,9 @@
 // How others name what became of a trial.
 typedef struct {
     const char *invalidity, *error;
-} Verdict;
+} ExchangeVerdict;
 
-static const Verdict verdicts[TRIAL_STATUS_COUNT] = {
+static const ExchangeVerdict verdicts[TRIAL_STATUS_COUNT] = {
     [TRIAL_OK] = {"correct", NULL},
     [TRIAL_BUILD_FAILED] = {"compile", "CompilationFailedConfig"},
     [TRIAL_OUT_OF_RESOURCES] = {"runtime", "RuntimeFailedConfig"},
@@ -108,7 +108,7 @@ const char *exchange_now(Arena *arena)
 
 static json_t *t4_result(const Exchange *exchange, const ExchangeTrial *trial)
 {
-    const Verdict *verdict = &verdicts[trial->status];
+    const ExchangeVerdict *verdict = &verdicts[trial->status];
     bool ok = trial->status == TRIAL_OK;
     json_t *point = json_object();
     set_choices(point, exchange->space, &trial->point);
@@ -237,7 +237,7 @@ static json_t *extents_json(const double extent[3])
 
 static json_t *cache_entry(const Exchange *exchange, const ExchangeTrial *trial)
 {
-    const Launches *launches = &exchange->launches;
+    const LaunchShapes *launches = &exchange->launches;
     json_t *entry = json_object();
     set_choices(entry, exchange->space, &trial->point);
     if (trial->status == TRIAL_OK) {

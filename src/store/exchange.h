@@ -34,7 +34,7 @@ typedef struct {
     const int64_t *size; // of the problem
     int nsize;
     const Space *space;
-    Launches launches; // written to cache files: keys that other readers pass over
+    LaunchShapes launches; // written to cache files: keys that other readers pass over
     const ExchangeTrial *trial;
     int n;
     int nmetric;

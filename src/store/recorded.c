@@ -37,21 +37,21 @@ typedef struct {
     VEC(Cell) cells; // nparam a row
     VEC(RecordedPoint) rows;
     double unit_s; // of the file's times
-} Reader;
+} RecordedReader;
 
-static bool wrong(const Reader *r, const char *what)
+static bool wrong(const RecordedReader *r, const char *what)
 {
     return diag_error(r->diags, span_none, "X001", "%s: %s", r->file, what);
 }
 
-static bool wrong_at(const Reader *r, const char *what, const char *where)
+static bool wrong_at(const RecordedReader *r, const char *what, const char *where)
 {
     return diag_error(r->diags, span_none, "X001", "%s: %s `%s`", r->file, what, where);
 }
 
 // The table ---------------------------------------------------------------------------
 
-static bool add_param(Reader *r, const char *name)
+static bool add_param(RecordedReader *r, const char *name)
 {
     for (int i = 0; i < r->nparam; i++)
         if (strcmp(r->param[i], name) == 0)
@@ -62,7 +62,7 @@ static bool add_param(Reader *r, const char *name)
     return true;
 }
 
-static bool add_cell(Reader *r, const json_t *value, const char *where)
+static bool add_cell(RecordedReader *r, const json_t *value, const char *where)
 {
     Cell cell = {json_is_number(value), json_number_value(value), NULL};
     if (json_is_string(value))
@@ -77,7 +77,7 @@ static bool add_cell(Reader *r, const json_t *value, const char *where)
 }
 
 // The cells of one configuration, in the order of the parameters.
-static bool add_cells(Reader *r, const json_t *values, const char *where)
+static bool add_cells(RecordedReader *r, const json_t *values, const char *where)
 {
     for (int i = 0; i < r->nparam; i++) {
         const json_t *value = json_object_get(values, r->param[i]);
@@ -95,7 +95,7 @@ static double number_or(const json_t *value, double otherwise)
 }
 
 // Lists are summed; what is no time counts nothing.
-static double seconds(const Reader *r, const json_t *value)
+static double seconds(const RecordedReader *r, const json_t *value)
 {
     double sum = fmax(number_or(value, 0), 0);
     for (size_t i = 0; i < json_array_size(value); i++)
@@ -111,7 +111,7 @@ static double mean_of(const json_t *list)
     return sum / (double)json_array_size(list);
 }
 
-static bool add_row(Reader *r, RecordedPoint row)
+static bool add_row(RecordedReader *r, RecordedPoint row)
 {
     if (!isfinite(row.value) || row.value >= FAILED_TIME)
         row.value = NAN;
@@ -149,7 +149,7 @@ const char *recorded_objective(const char *text, bool *most)
 }
 
 // A name, or a list of which the first counts; "time" where nothing is said.
-static void set_objective(Reader *r, const json_t *objective)
+static void set_objective(RecordedReader *r, const json_t *objective)
 {
     if (json_is_array(objective))
         objective = json_array_get(objective, 0);
@@ -164,7 +164,7 @@ static void set_objective(Reader *r, const json_t *objective)
 }
 
 // forewarp's own key of cache files, where the name does not say it.
-static void set_direction(Reader *r, const json_t *higher)
+static void set_direction(RecordedReader *r, const json_t *higher)
 {
     if (json_is_array(higher))
         higher = json_array_get(higher, 0);
@@ -174,7 +174,7 @@ static void set_direction(Reader *r, const json_t *higher)
 
 // Kernel Tuner's cache files -------------------------------------------------------------
 
-static double entry_value(const Reader *r, const json_t *entry)
+static double entry_value(const RecordedReader *r, const json_t *entry)
 {
     const json_t *value = json_object_get(entry, r->made->objective);
     if (json_object_get(entry, "__error__"))
@@ -202,7 +202,7 @@ static bool read_extents(const json_t *entry, const char *key, double extent[3])
     return extent[0] >= 1 && extent[1] >= 1 && extent[2] >= 1;
 }
 
-static RecordedPoint entry_row(const Reader *r, const json_t *entry)
+static RecordedPoint entry_row(const RecordedReader *r, const json_t *entry)
 {
     static const char *const key[] = {"framework_time", "strategy_time",
                                       "verification_time"};
@@ -223,7 +223,7 @@ static RecordedPoint entry_row(const Reader *r, const json_t *entry)
     return row;
 }
 
-static bool read_cache(Reader *r, json_t *root)
+static bool read_cache(RecordedReader *r, json_t *root)
 {
     const json_t *keys = json_object_get(root, "tune_params_keys");
     json_t *cache = json_object_get(root, "cache"), *entry;
@@ -263,7 +263,7 @@ static const struct {
     {"ns", 1e-9},
 };
 
-static bool set_unit(Reader *r, const json_t *unit)
+static bool set_unit(RecordedReader *r, const json_t *unit)
 {
     const char *name = json_string_value(unit);
     r->unit_s = 1;
@@ -275,7 +275,7 @@ static bool set_unit(Reader *r, const json_t *unit)
     return !unit || wrong_at(r, "unknown unit of time", name ? name : "(no word)");
 }
 
-static double result_value(const Reader *r, const json_t *result)
+static double result_value(const RecordedReader *r, const json_t *result)
 {
     const char *invalidity = json_string_value(json_object_get(result, "invalidity"));
     const json_t *list = json_object_get(result, "measurements");
@@ -292,7 +292,7 @@ static double result_value(const Reader *r, const json_t *result)
                : NAN;
 }
 
-static RecordedPoint result_row(const Reader *r, const json_t *result)
+static RecordedPoint result_row(const RecordedReader *r, const json_t *result)
 {
     static const char *const key[] = {"framework", "search_algorithm", "validation"};
     const json_t *times = json_object_get(result, "times");
@@ -309,7 +309,7 @@ static RecordedPoint result_row(const Reader *r, const json_t *result)
     return row;
 }
 
-static bool read_result(Reader *r, json_t *result, size_t number)
+static bool read_result(RecordedReader *r, json_t *result, size_t number)
 {
     json_t *configuration = json_object_get(result, "configuration"), *value;
     const char *invalidity = json_string_value(json_object_get(result, "invalidity"));
@@ -330,7 +330,7 @@ static bool read_result(Reader *r, json_t *result, size_t number)
     return add_cells(r, configuration, where) && add_row(r, result_row(r, result));
 }
 
-static bool read_t4(Reader *r, json_t *root)
+static bool read_t4(RecordedReader *r, json_t *root)
 {
     json_t *results = json_object_get(root, "results");
     const json_t *metadata = json_object_get(root, "metadata");
@@ -358,7 +358,7 @@ static json_t *ktt_value(const json_t *configuration, const char *name)
     return NULL;
 }
 
-static RecordedPoint ktt_row(const Reader *r, const json_t *result)
+static RecordedPoint ktt_row(const RecordedReader *r, const json_t *result)
 {
     static const char *const key[] = {"TotalOverhead", "DataMovementOverhead",
                                       "SearcherOverhead", "ValidationOverhead",
@@ -375,7 +375,7 @@ static RecordedPoint ktt_row(const Reader *r, const json_t *result)
     return row;
 }
 
-static bool read_ktt_result(Reader *r, const json_t *result, size_t number)
+static bool read_ktt_result(RecordedReader *r, const json_t *result, size_t number)
 {
     const json_t *configuration = json_object_get(result, "Configuration");
     const char *where = arena_printf(r->arena, "result %zu", number);
@@ -400,7 +400,7 @@ static bool read_ktt_result(Reader *r, const json_t *result, size_t number)
     return add_row(r, ktt_row(r, result));
 }
 
-static bool read_ktt(Reader *r, json_t *root)
+static bool read_ktt(RecordedReader *r, json_t *root)
 {
     const json_t *metadata = json_object_get(root, "Metadata");
     const json_t *results = json_object_get(root, "Results");
@@ -443,12 +443,12 @@ static size_t place(const void *key, const void *at, size_t n, size_t size,
     return (size_t)(found - (const char *)at) / size;
 }
 
-static bool is_domain(const Reader *r, int param, size_t n)
+static bool is_domain(const RecordedReader *r, int param, size_t n)
 {
     return n <= INT16_MAX || wrong_at(r, "too many values of parameter", r->param[param]);
 }
 
-static bool number_column(Reader *r, int param, Point *point)
+static bool number_column(RecordedReader *r, int param, Point *point)
 {
     int n = r->rows.len;
     double *value = NEW_ARRAY(r->arena, double, n + 1);
@@ -465,7 +465,7 @@ static bool number_column(Reader *r, int param, Point *point)
     return true;
 }
 
-static bool word_column(Reader *r, int param, Point *point)
+static bool word_column(RecordedReader *r, int param, Point *point)
 {
     int n = r->rows.len;
     const char **value = NEW_ARRAY(r->arena, const char *, n + 1);
@@ -485,7 +485,7 @@ static bool word_column(Reader *r, int param, Point *point)
     return true;
 }
 
-static bool is_number_column(const Reader *r, int param)
+static bool is_number_column(const RecordedReader *r, int param)
 {
     for (int i = 0; i < r->rows.len; i++)
         if (!r->cells.at[(size_t)i * (size_t)r->nparam + (size_t)param].is_number)
@@ -494,7 +494,7 @@ static bool is_number_column(const Reader *r, int param)
 }
 
 // A configuration that is there twice is what it was last.
-static bool make_space(Reader *r)
+static bool make_space(RecordedReader *r)
 {
     Recorded *made = r->made;
     if (!r->nparam || !r->rows.len)
@@ -618,7 +618,7 @@ json_t *recorded_load(const char *name, char *text, size_t len, Diags *diags)
     return root;
 }
 
-static bool read_root(Reader *r, json_t *root)
+static bool read_root(RecordedReader *r, json_t *root)
 {
     if (json_object_get(root, "cache"))
         return read_cache(r, root) && make_space(r);
@@ -654,11 +654,11 @@ static Recorded *parse(const char *name, char *text, size_t len, const char *obj
     Recorded *made = xcalloc(1, sizeof *made);
     made->arena = arena_new();
     made->name = plain_name(made->arena, name);
-    Reader r = {.file = name,
-                .wanted = objective,
-                .arena = arena_new(),
-                .diags = diags,
-                .made = made};
+    RecordedReader r = {.file = name,
+                        .wanted = objective,
+                        .arena = arena_new(),
+                        .diags = diags,
+                        .made = made};
     json_t *root = recorded_load(r.file, text, len, diags);
     bool ok = root && read_root(&r, root);
     json_decref(root);
@@ -722,9 +722,9 @@ static bool recorded_shape(const void *user, const Point *point, LaunchShape *sh
     return shape->groups[0] > 0;
 }
 
-Launches recorded_launches(const Recorded *recorded)
+LaunchShapes recorded_launches(const Recorded *recorded)
 {
-    return (Launches){recorded->launches ? recorded_shape : NULL, recorded};
+    return (LaunchShapes){recorded->launches ? recorded_shape : NULL, recorded};
 }
 
 // Rates turn round; scores that may be negative are told by how far they are from the best.

@@ -61,7 +61,7 @@ bool recorded_is_rate(const char *objective);
 const char *recorded_objective(const char *text, bool *most);
 
 // For search->launches and encode_launches.
-Launches recorded_launches(const Recorded *recorded);
+LaunchShapes recorded_launches(const Recorded *recorded);
 
 // The cost that a strategy is told, least for the best; INFINITY if the point failed.
 double recorded_cost(const Recorded *recorded, const RecordedPoint *point);

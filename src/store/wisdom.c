@@ -49,9 +49,9 @@ typedef struct {
     const json_t *json;
     Arena *arena;
     Diags *diags;
-} Line;
+} WisdomLine;
 
-static bool wrong(const Line *line, const char *what)
+static bool wrong(const WisdomLine *line, const char *what)
 {
     return diag_error(line->diags, line->line, "W001", "%s", what);
 }
@@ -94,7 +94,7 @@ static bool is_plan(const char *text)
     return ok;
 }
 
-static bool read_text(const Line *line, const char *key, const char **text)
+static bool read_text(const WisdomLine *line, const char *key, const char **text)
 {
     const json_t *value = json_object_get(line->json, key);
     const char *s = json_string_value(value);
@@ -104,14 +104,14 @@ static bool read_text(const Line *line, const char *key, const char **text)
                                           "\"%s\" must be a text of one line", key));
 }
 
-static bool read_point(const Line *line, const char **point)
+static bool read_point(const WisdomLine *line, const char **point)
 {
     return read_text(line, "point", point) &&
            (is_plan(*point) ||
             wrong(line, "\"point\" must be NAME=VALUE ..., each name once"));
 }
 
-static bool read_hex(const Line *line, const char *key, uint64_t *hash)
+static bool read_hex(const WisdomLine *line, const char *key, uint64_t *hash)
 {
     const char *s = json_string_value(json_object_get(line->json, key));
     bool ok = s && strlen(s) == 16 && strspn(s, "0123456789abcdef") == 16;
@@ -120,7 +120,7 @@ static bool read_hex(const Line *line, const char *key, uint64_t *hash)
                                           "\"%s\" must be 16 hexadecimal digits", key));
 }
 
-static bool read_numbers(const Line *line, StoreBest *plan)
+static bool read_numbers(const WisdomLine *line, StoreBest *plan)
 {
     const json_t *time = json_object_get(line->json, "time_ns");
     const json_t *trials = json_object_get(line->json, "trials");
@@ -139,7 +139,7 @@ static bool read_numbers(const Line *line, StoreBest *plan)
     return wrong(line, "\"rigor\" must be none, measure, patient or exhaustive");
 }
 
-static bool read_plan(const Line *line, StoreBest *plan)
+static bool read_plan(const WisdomLine *line, StoreBest *plan)
 {
     uint64_t fingerprint;
     *plan = (StoreBest){0};
@@ -157,7 +157,7 @@ static bool read_plan(const Line *line, StoreBest *plan)
 static const char not_wisdom[] = "this is not wisdom: the first line must be "
                                  "{\"forewarp\": \"wisdom\", \"format\": 1}";
 
-static bool read_head(const Line *line)
+static bool read_head(const WisdomLine *line)
 {
     const char *what = json_string_value(json_object_get(line->json, "forewarp"));
     const json_t *format = json_object_get(line->json, "format");
@@ -167,7 +167,7 @@ static bool read_head(const Line *line)
            wrong(line, "wisdom of a format that this version does not read");
 }
 
-static bool read_line(Line *line, bool *head, Wisdom *wisdom)
+static bool read_line(WisdomLine *line, bool *head, Wisdom *wisdom)
 {
     const char *text = line->source->text + line->line.start;
     json_error_t error;
@@ -191,7 +191,7 @@ static bool read_line(Line *line, bool *head, Wisdom *wisdom)
 bool wisdom_parse(const Source *source, Arena *arena, Wisdom *wisdom, Diags *diags)
 {
     bool head = true, ok = true;
-    Line line = {.source = source, .arena = arena, .diags = diags};
+    WisdomLine line = {.source = source, .arena = arena, .diags = diags};
     for (size_t at = 0; ok && at < source->len;) {
         const char *text = source->text + at, *end = memchr(text, '\n', source->len - at);
         size_t n = end ? (size_t)(end - text) : source->len - at;
@@ -242,11 +242,11 @@ void wisdom_merge(Arena *arena, Wisdom *into, const Wisdom *from)
 typedef struct {
     Arena *arena;
     Wisdom *wisdom;
-} Load;
+} WisdomLoad;
 
 static void load_best(void *user, const StoreBest *best)
 {
-    const Load *load = user;
+    const WisdomLoad *load = user;
     StoreBest copy = *best;
     // Times of routines are no plans; and what is damaged could not be read again.
     if (!wisdom_plausible(best) || !is_line(best->point) || !is_plan(best->point))
@@ -263,7 +263,7 @@ static void load_best(void *user, const StoreBest *best)
 
 bool wisdom_load(Store *store, Arena *arena, Wisdom *wisdom, Diags *diags)
 {
-    Load load = {arena, wisdom};
+    WisdomLoad load = {arena, wisdom};
     return store_each_best(store, load_best, &load, diags);
 }
 

@@ -19,7 +19,7 @@ typedef struct {
     const char *log; // the first line of why it is not ok; NULL if nothing was said
     Measures measures;
     ExchangeTrial exchange;
-} Known;
+} KnownTrial;
 
 typedef struct {
     Point point;

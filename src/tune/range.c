@@ -37,11 +37,11 @@ typedef struct {
     int npoint;
     double time[POOL * SIZES];
     double plain_ns[SIZES], begun_s;
-} Range;
+} RangeTuning;
 
 // Sizes -------------------------------------------------------------------------------
 
-static Problem *problem_at(const Range *r, const int64_t *size)
+static Problem *problem_at(const RangeTuning *r, const int64_t *size)
 {
     const Problem *problem = r->problem;
     Binding *binding = NEW_ARRAY(r->arena, Binding, problem->nbinding + 1);
@@ -59,7 +59,7 @@ static Problem *problem_at(const Range *r, const int64_t *size)
 }
 
 // A size for each part of the way through the ranges; once each.
-static bool add_size(Range *r, const double *part)
+static bool add_size(RangeTuning *r, const double *part)
 {
     int64_t *size = NEW_ARRAY(r->arena, int64_t, NAMES);
     for (int i = 0, k = 0; i < r->problem->nbinding; i++)
@@ -75,7 +75,7 @@ static bool add_size(Range *r, const double *part)
     return r->at[r->nsize++] != NULL;
 }
 
-static bool choose_sizes(Range *r)
+static bool choose_sizes(RangeTuning *r)
 {
     double part[NAMES];
     for (int i = 0; i < r->problem->nbinding; i++) {
@@ -104,7 +104,7 @@ static bool choose_sizes(Range *r)
 // Trials ------------------------------------------------------------------------------
 
 // Those of the options, for a part of the whole.
-static TuneOptions share_options(const Range *r, double seconds, int64_t trials)
+static TuneOptions share_options(const RangeTuning *r, double seconds, int64_t trials)
 {
     TuneOptions options = *r->options;
     double left = r->begun_s + r->options->budget_s - clock_s();
@@ -117,7 +117,7 @@ static TuneOptions share_options(const Range *r, double seconds, int64_t trials)
 }
 
 typedef struct {
-    Range *r;
+    RangeTuning *r;
     struct {
         const char *point;
         double ns;
@@ -139,7 +139,7 @@ static void keep_best(void *user, const StoreTrial *trial)
     b->best[at].ns = trial->time_ns;
 }
 
-static void add_point(Range *r, const char *point)
+static void add_point(RangeTuning *r, const char *point)
 {
     for (int i = 0; i < r->npoint; i++)
         if (strcmp(r->point[i], point) == 0)
@@ -148,14 +148,14 @@ static void add_point(Range *r, const char *point)
         r->point[r->npoint++] = point;
 }
 
-static int64_t trials_each(const Range *r)
+static int64_t trials_each(const RangeTuning *r)
 {
     int64_t most = r->options->budget_trials ? r->options->budget_trials : TRIALS;
     return MAX(most * (CROSS_SHARE - 1) / CROSS_SHARE, 1);
 }
 
 // The store, and the session in it of trials of a problem; 0: neither.
-static int64_t open_session(const Range *r, const Problem *problem,
+static int64_t open_session(const RangeTuning *r, const Problem *problem,
                             const DeviceInfo *device, Store **store)
 {
     StoreKey key;
@@ -168,7 +168,7 @@ static int64_t open_session(const Range *r, const Problem *problem,
     return *store ? store_session(*store, &key, r->diags) : 0;
 }
 
-static bool tune_at(Range *r, int s, const DeviceInfo *device)
+static bool tune_at(RangeTuning *r, int s, const DeviceInfo *device)
 {
     TuneResult one;
     double all = r->options->budget_s * (CROSS_SHARE - 1) / CROSS_SHARE;
@@ -193,7 +193,7 @@ static bool tune_at(Range *r, int s, const DeviceInfo *device)
 }
 
 // The pool at a size; what is stored is not run again.
-static bool run_pool(Range *r, int s, const DeviceInfo *device)
+static bool run_pool(RangeTuning *r, int s, const DeviceInfo *device)
 {
     TuneOptions options = share_options(r, INFINITY, 0);
     TuneResult one;
@@ -221,7 +221,7 @@ static bool run_pool(Range *r, int s, const DeviceInfo *device)
 
 // The rule ----------------------------------------------------------------------------
 
-static void conclude(Range *r)
+static void conclude(RangeTuning *r)
 {
     RangeResult *result = r->result;
     RuleTimes times = {.name = r->name,
@@ -252,7 +252,7 @@ static void conclude(Range *r)
 }
 
 // The rule as a trial of the problem that stands for all sizes: its point is the rule.
-static bool store_rule(Range *r, const DeviceInfo *device)
+static bool store_rule(RangeTuning *r, const DeviceInfo *device)
 {
     Buf text;
     Store *store;
@@ -279,12 +279,12 @@ bool tune_range(const Problem *problem, const TuneOptions *options, Arena *arena
                 RangeResult *result, Diags *diags)
 {
     DeviceInfo device;
-    Range r = {.problem = problem,
-               .options = options,
-               .arena = arena,
-               .result = result,
-               .diags = diags,
-               .begun_s = clock_s()};
+    RangeTuning r = {.problem = problem,
+                     .options = options,
+                     .arena = arena,
+                     .result = result,
+                     .diags = diags,
+                     .begun_s = clock_s()};
     *result = (RangeResult){0};
     bool ok = devices_find(arena, options->place.worker, options->place.stop,
                            options->device, &device, diags) &&

@@ -39,7 +39,7 @@ typedef struct {
     FeatureSetting setting;
     Arena *scratch, *text;
     double *x; // a row of the model
-} Worker;
+} RankWorker;
 
 struct Rank {
     const Problem *problem;
@@ -52,7 +52,7 @@ struct Rank {
     double end_s;      // nothing is predicted later
     Derivation *derivation;
     Numbers seen;
-    Worker worker[THREADS_MOST];
+    RankWorker worker[THREADS_MOST];
 };
 
 // The pool ------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ static bool set_row(const Model *model, const double feature[FEATURES], double *
 }
 
 // Of what the time is but for a factor that all points share.
-static bool ask_model(const Worker *w, const Unit *unit, double *predicted)
+static bool ask_model(const RankWorker *w, const Unit *unit, double *predicted)
 {
     const Model *model = w->rank->by.model;
     double time = 0;
@@ -138,12 +138,12 @@ static bool ask_model(const Worker *w, const Unit *unit, double *predicted)
     return unit->kernels.len > 0;
 }
 
-static bool ask_weights(const Worker *w, const Unit *unit, double *predicted)
+static bool ask_weights(const RankWorker *w, const Unit *unit, double *predicted)
 {
     return predict_unit(w->rank->by.weights, unit, &w->setting, w->scratch, predicted);
 }
 
-static bool ask_slowness(const Worker *w, const Unit *unit, double *predicted)
+static bool ask_slowness(const RankWorker *w, const Unit *unit, double *predicted)
 {
     const Model *model = w->rank->by.model;
     double seconds, slowness;
@@ -154,7 +154,7 @@ static bool ask_slowness(const Worker *w, const Unit *unit, double *predicted)
     return true;
 }
 
-static void predict_point(const Worker *w, int i)
+static void predict_point(const RankWorker *w, int i)
 {
     const Rank *rank = w->rank;
     IrMark mark = ir_mark(w->own->ir);
@@ -172,7 +172,7 @@ static void predict_point(const Worker *w, int i)
     ir_release(w->own->ir, mark);
 }
 
-static void open_worker(const Rank *rank, Worker *w)
+static void open_worker(const Rank *rank, RankWorker *w)
 {
     w->rank = rank;
     Diags quiet;
@@ -192,7 +192,7 @@ static void open_worker(const Rank *rank, Worker *w)
 static void close_workers(Rank *rank)
 {
     for (int i = 0; i < THREADS_MOST; i++) {
-        Worker *w = &rank->worker[i];
+        RankWorker *w = &rank->worker[i];
         if (!w->own)
             continue;
         free(w->x);
@@ -207,7 +207,7 @@ static void close_workers(Rank *rank)
 static void predict_some(void *user, int thread, int task)
 {
     Rank *rank = user;
-    Worker *w = &rank->worker[thread];
+    RankWorker *w = &rank->worker[thread];
     if (!w->own)
         open_worker(rank, w);
     int first = rank->from + task * TASK_POINTS;

@@ -19,29 +19,29 @@ enum { RUN_BYTES_MOST = 1 << 28 };
 typedef struct {
     const char *key;
     size_t at;
-} Field;
+} RunField;
 
 #define FIELD(name)                                                                        \
     {                                                                                      \
 #name, offsetof(Run, name)                                                         \
     }
-static const Field text_field[] = {
+static const RunField text_field[] = {
     FIELD(command),    FIELD(when),    FIELD(version),     FIELD(problem), FIELD(name),
     FIELD(file),       FIELD(kind),    FIELD(math),        FIELD(text),    FIELD(where),
     FIELD(strategy),   FIELD(model),   FIELD(reference),   FIELD(target),  FIELD(kernel),
     FIELD(best_point), FIELD(sandbox), FIELD(plain_kernel)};
-static const Field number_field[] = {
+static const RunField number_field[] = {
     FIELD(elapsed_s), FIELD(space_points), FIELD(baseline_ns),
     FIELD(best_ns),   FIELD(bytes),        FIELD(flops),
     FIELD(copy_ns),   FIELD(compute_ns),   FIELD(max_error)};
 #undef FIELD
 
-static const char **text_of(const Run *run, const Field *field)
+static const char **text_of(const Run *run, const RunField *field)
 {
     return (const char **)((char *)run + field->at);
 }
 
-static double *number_of(const Run *run, const Field *field)
+static double *number_of(const Run *run, const RunField *field)
 {
     return (double *)((char *)run + field->at);
 }

@@ -205,7 +205,7 @@ static bool try_first(Tune *t)
     tune_set_end(t, BUDGET_SEARCH);
     if (!tune_stream(t, next_first, t->search->kind->learns))
         return false;
-    const Known *plain =
+    const KnownTrial *plain =
         t->has_plain ? map_get(&t->known, point_text(t->space, &t->first[0], t->arena))
                      : NULL;
     t->result->baseline_ns = plain && plain->status == TRIAL_OK ? plain->time_ns : INFINITY;
@@ -346,7 +346,7 @@ bool tune_measure(Tune *t, const Point *point, Trial *trial, Diags *diags)
         return false;
     if (!tune_stream(t, next_given, false))
         return false;
-    const Known *known = map_get(&t->known, point_text(t->space, point, t->arena));
+    const KnownTrial *known = map_get(&t->known, point_text(t->space, point, t->arena));
     if (!known)
         return diag_world(diags, "C052", "the point was not tried");
     trial->status = known->status;
@@ -358,7 +358,7 @@ bool tune_measure(Tune *t, const Point *point, Trial *trial, Diags *diags)
 
 bool tune_measured(Tune *t, const Point *point, double *ns)
 {
-    const Known *known = map_get(&t->known, point_text(t->space, point, t->arena));
+    const KnownTrial *known = map_get(&t->known, point_text(t->space, point, t->arena));
     *ns = known ? known->time_ns : INFINITY;
     return known && known->status == TRIAL_OK;
 }

@@ -34,9 +34,9 @@ typedef struct {
     int wanted; // points still to be asked for before the strategy is left to learn
     bool dry;   // it has none, or none before all that run are told
     bool late;  // a point would take longer than is left
-} Stream;
+} TrialStream;
 
-static void finish(Stream *s, Pending *pending)
+static void finish(TrialStream *s, Pending *pending)
 {
     candidate_release(&pending->candidate);
     arena_free(pending->arena);
@@ -46,7 +46,7 @@ static void finish(Stream *s, Pending *pending)
 
 static double on_done(void *user, int number, Trial *trial)
 {
-    Stream *s = user;
+    TrialStream *s = user;
     Pending *pending = s->pending.at[number];
     tune_spent(s->t, &pending->candidate.job, trial);
     if (!s->store_failed)
@@ -57,7 +57,7 @@ static double on_done(void *user, int number, Trial *trial)
     return tune_cutoff_ns(s->t);
 }
 
-static Pending *new_pending(Stream *s, const Point *point)
+static Pending *new_pending(TrialStream *s, const Point *point)
 {
     Pending *pending = s->finished ? s->finished : NEW(s->t->scratch, Pending);
     s->finished = s->finished ? s->finished->next : NULL;
@@ -65,7 +65,7 @@ static Pending *new_pending(Stream *s, const Point *point)
     return pending;
 }
 
-static const Job *start(Stream *s, const Point *point)
+static const Job *start(TrialStream *s, const Point *point)
 {
     Tune *t = s->t;
     Pending *pending = new_pending(s, point);
@@ -98,7 +98,7 @@ static int most_pending(const Tune *t)
 }
 
 // Whether a further point may be asked for.
-static bool has_room(Stream *s)
+static bool has_room(TrialStream *s)
 {
     const Tune *t = s->t;
     int most = most_pending(t);
@@ -113,7 +113,7 @@ static bool has_room(Stream *s)
 
 static const Job *next_job(void *user, int number)
 {
-    Stream *s = user;
+    TrialStream *s = user;
     Point point;
     (void)number;
     while (has_room(s)) {
@@ -132,7 +132,7 @@ static const Job *next_job(void *user, int number)
 
 bool tune_stream(Tune *t, NextPoint *next, bool told)
 {
-    Stream s = {.t = t, .next = next, .told = told};
+    TrialStream s = {.t = t, .next = next, .told = told};
     ArenaMark scratch = arena_mark(t->scratch);
     bool ok =
         runner_stream(t->runner, next_job, tune_cutoff_ns(t), on_done, &s, t->diags) &&

@@ -122,9 +122,9 @@ static void record(Tune *t, const Point *point, TrialStatus status, double ns, d
     see_gain(t);
 }
 
-static void remember(Tune *t, const char *text, const Known *trial)
+static void remember(Tune *t, const char *text, const KnownTrial *trial)
 {
-    Known *known = NEW(t->arena, Known);
+    KnownTrial *known = NEW(t->arena, KnownTrial);
     *known = *trial;
     map_put(&t->known, text, known);
 }
@@ -177,11 +177,11 @@ void tune_load_stored(void *user, const StoreTrial *trial)
     Tune *t = user;
     if (!is_believed(t, trial))
         return;
-    Known known = {.status = trial->status,
-                   .time_ns = trial->time_ns,
-                   .max_error = trial->max_error,
-                   .measures = trial->measures,
-                   .log = why_failed(t, trial->status, trial->log)};
+    KnownTrial known = {.status = trial->status,
+                        .time_ns = trial->time_ns,
+                        .max_error = trial->max_error,
+                        .measures = trial->measures,
+                        .log = why_failed(t, trial->status, trial->log)};
     if (exchanges(t)) {
         known.exchange =
             (ExchangeTrial){.status = trial->status,
@@ -204,18 +204,18 @@ void tune_load_cached(void *user, const ExchangeTrial *trial)
 {
     Tune *t = user;
     const char *text = point_text(t->space, &trial->point, t->arena);
-    Known *stored = map_get(&t->known, text);
+    KnownTrial *stored = map_get(&t->known, text);
     if (stored) {
         stored->exchange.held = true;
         return;
     }
-    Known known = {
+    KnownTrial known = {
         .status = trial->status, .time_ns = trial->time_ns, .measures = trial->measures};
     known.exchange = *trial;
     remember(t, text, &known);
 }
 
-static void exchange_stored(Tune *t, const Point *point, const Known *known)
+static void exchange_stored(Tune *t, const Point *point, const KnownTrial *known)
 {
     ExchangeTrial trial = known->exchange;
     trial.point = *point;
@@ -246,7 +246,7 @@ static void exchange_trial(Tune *t, const Point *point, const Trial *trial)
 
 // Trials ------------------------------------------------------------------------------
 
-static void count_known(Tune *t, Known *known, const Point *point)
+static void count_known(Tune *t, KnownTrial *known, const Point *point)
 {
     known->counted = true;
     t->result->reused++;
@@ -277,12 +277,12 @@ bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial)
     t->last_log = why ? why : t->last_log;
     bool ok = store_put(t->store, t->session, &stored, t->diags);
     remember(t, text,
-             &(Known){.status = trial->status,
-                      .time_ns = trial->time_ns,
-                      .max_error = trial->max_error,
-                      .measures = trial->measures,
-                      .counted = true,
-                      .log = why});
+             &(KnownTrial){.status = trial->status,
+                           .time_ns = trial->time_ns,
+                           .max_error = trial->max_error,
+                           .measures = trial->measures,
+                           .counted = true,
+                           .log = why});
     exchange_trial(t, point, trial);
     record(t, point, trial->status, trial->time_ns, trial->max_error, &trial->measures);
     tell(t, told, point, trial->status, trial->time_ns, &trial->measures);
@@ -319,7 +319,7 @@ bool tune_take_unlowered(Tune *t, bool told, const Point *point, const Diags *wh
 
 bool tune_take_known(Tune *t, bool told, const Point *point)
 {
-    Known *known = map_get(&t->known, point_text(t->space, point, t->arena));
+    KnownTrial *known = map_get(&t->known, point_text(t->space, point, t->arena));
     if (!known)
         return false;
     bool news = !known->counted;

@@ -77,7 +77,7 @@ typedef struct {
     const char *point;
     TrialStatus status;
     const char *log;
-} Verdict;
+} WisdomVerdict;
 
 typedef struct {
     const Variants *variants;
@@ -90,10 +90,10 @@ typedef struct {
     StoreKey key;
     VEC(Near) near;
     Store *store;
-    int64_t session;      // of the key
-    VEC(Verdict) verdict; // of this session's points
-    Goal *goal;           // by which the best is found
-    Runner *runner;       // NULL until a plan is checked
+    int64_t session;            // of the key
+    VEC(WisdomVerdict) verdict; // of this session's points
+    Goal *goal;                 // by which the best is found
+    Runner *runner;             // NULL until a plan is checked
     int checks;
 } Hunt;
 
@@ -178,11 +178,12 @@ static bool is_same_program(const Hunt *s, const Near *near, double *bytes)
 static void load_verdict(void *user, const char *point, TrialStatus status, const char *log)
 {
     Hunt *s = user;
-    Verdict verdict = {arena_strdup(s->arena, point), status, arena_strdup(s->arena, log)};
+    WisdomVerdict verdict = {arena_strdup(s->arena, point), status,
+                             arena_strdup(s->arena, log)};
     VEC_PUSH(s->arena, &s->verdict, verdict);
 }
 
-static const Verdict *find_verdict(const Hunt *s, const char *point)
+static const WisdomVerdict *find_verdict(const Hunt *s, const char *point)
 {
     for (int i = s->verdict.len - 1; i >= 0; i--) // the last one counts
         if (strcmp(s->verdict.at[i].point, point) == 0)
@@ -270,7 +271,7 @@ static bool keep_verdict(Hunt *s, const char *text, bool replaces, const Trial *
             (!replaces || store_put_again(s->store, s->session, &stored, s->diags)));
 }
 
-static void say_refused(const Hunt *s, const Verdict *verdict)
+static void say_refused(const Hunt *s, const WisdomVerdict *verdict)
 {
     diag_warning(s->diags, span_none, "C087",
                  "the stored plan %s of %s is not used: checked on %s, its kernel was "
@@ -326,7 +327,7 @@ static void keep_fastest(void *user, const StoreTrial *trial)
         fastest->stray = arena_strdup(s->arena, trial->point);
         return;
     }
-    const Verdict *verdict =
+    const WisdomVerdict *verdict =
         s->verdict.len ? find_verdict(s, point_text(s->variants->space, &point, s->arena))
                        : NULL;
     bool usable =

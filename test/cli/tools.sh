@@ -32,6 +32,8 @@ licence='// SPDX-License-Identifier: Apache-2.0\n'
 printf "$licence"'    int x = space_find(s, "ly"), y = derive_param(d, point, "vec");\n' >"$tmp/tree/src/derive/a.c"
 finds depcheck src/derive/b.c "$licence"'    int x = space_find(space, "lz");\n' "a parameter without a row"
 finds depcheck src/derive/b.c "$licence"'    set_number(d, point, "l", 4);\n' "part of a name"
+printf "$licence"'typedef struct {\n    int x;\n} Twice;\n' >"$tmp/tree/src/base/type.c"
+finds depcheck src/ir/b.c "$licence"'typedef struct {\n    int y;\n} Twice;\n' "a type with two meanings"
 mkdir "$tmp/tree/src/other"
 finds depcheck src/other/a.c '// SPDX-License-Identifier: Apache-2.0\n' "a module without a place"
 long() { awk -v n="$1" 'BEGIN {for (i = 0; i < n; i++) printf "\\n"}'; }

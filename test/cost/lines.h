@@ -19,7 +19,7 @@ typedef struct {
 static const Arith *inline_ints(Scope *s, ArithCtx *ctx, const Arith *a)
 {
     for (int i = s->bounds.len - 1; i >= 0; i--) {
-        const Bound *b = s->bounds.at[i];
+        const BoundVar *b = s->bounds.at[i];
         if (b->kind == BOUND_INT && arith_mentions(a, b->var))
             a = arith_subst(ctx, a, b->var, b->def);
     }
@@ -28,7 +28,7 @@ static const Arith *inline_ints(Scope *s, ArithCtx *ctx, const Arith *a)
 
 static bool at_first(Scope *s, const Arith *a, int64_t *value)
 {
-    Lanes lanes;
+    LaneValues lanes;
     if (!scope_lanes(s, a, &lanes))
         return false;
     *value = lanes.v[0];
@@ -87,7 +87,7 @@ static const Arith *common_case(Scope *s, ArithCtx *ctx, const Arith *a)
 static const Arith *of_lane(Scope *s, ArithCtx *ctx, const Arith *index, int lane)
 {
     for (int i = 0; i < s->bounds.len; i++) {
-        const Bound *b = s->bounds.at[i];
+        const BoundVar *b = s->bounds.at[i];
         if (b->kind != BOUND_THREAD || b->loop == LOOP_WRG)
             continue;
         int64_t by = s->local_id[b->dim][lane] - s->local_id[b->dim][0];
@@ -100,7 +100,7 @@ static const Arith *of_lane(Scope *s, ArithCtx *ctx, const Arith *index, int lan
 static int lines_by_difference(Scope *s, ArithCtx *ctx, const Arith *index, int width,
                                int64_t line)
 {
-    Lanes offset = {0};
+    LaneValues offset = {0};
     for (int i = 1; i < s->lanes; i++) {
         const Arith *far = arith_sub(ctx, of_lane(s, ctx, index, i), index);
         if (!arith_is_const(far, &offset.v[i]))
@@ -111,7 +111,7 @@ static int lines_by_difference(Scope *s, ArithCtx *ctx, const Arith *index, int 
 
 static int lines_by_evaluation(Scope *s, const Arith *index, int width, int64_t line)
 {
-    Lanes lanes;
+    LaneValues lanes;
     if (!scope_lanes(s, index, &lanes))
         return 0;
     for (int i = lanes.uniform ? 0 : s->lanes - 1; i >= 0; i--)

@@ -145,7 +145,7 @@ static void compare_unit(Report *report, const Unit *unit, const double *got,
     compare(report, "loop_bodies", got[FEATURE_LOOP_BODIES], c.bodies / c.threads, point);
 }
 
-static void on_access(Walk *walk, void *user, const Access *a)
+static void on_access(CostWalk *walk, void *user, const CountedAccess *a)
 {
     Report *report = user;
     if (a->buffer->space != MEM_GLOBAL || a->border)
@@ -253,7 +253,7 @@ static void try_lines(const Case *c)
     const Unit *unit = lower_case(c);
     c->report->ctx = c->problem->ir->arith;
     for (int i = 0; i < unit->kernels.len; i++) {
-        Walk walk;
+        CostWalk walk;
         assert_true(walk_kernel(&walk, c->arena, unit->kernels.at[i], &c->setting,
                                 on_access, c->report));
     }

@@ -156,7 +156,7 @@ static void large_boxes(void **state)
     world_close(&w);
 }
 
-static int slow_lines(const Lanes *lanes, int n, int width, int64_t line)
+static int slow_lines(const LaneValues *lanes, int n, int width, int64_t line)
 {
     int64_t seen[LANES_MAX * 8];
     int count = 0;
@@ -178,7 +178,7 @@ static void lines_are_counted(void **state)
     Rng rng;
     rng_seed(&rng, 3);
     for (int round = 0; round < 1000; round++) {
-        Lanes lanes = {0};
+        LaneValues lanes = {0};
         int n = (int)between(&rng, 1, LANES_MAX), width = 1 << rng_below(&rng, 3);
         int64_t line = rng_below(&rng, 4) ? 32 : 24, start = between(&rng, -100, 100);
         int64_t step = between(&rng, -40, 40), jitter = between(&rng, 0, 100);

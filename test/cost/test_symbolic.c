@@ -311,7 +311,7 @@ static System random_system(Sum *sum, Rng *rng)
 {
     System s = {0};
     for (int k = 0; k < VARS; k++) {
-        Row low = {{0}}, high = {{0}};
+        SumRow low = {{0}}, high = {{0}};
         low.coef[SUM_LIVE + k] = 1;
         high.coef[SUM_LIVE + k] = -1;
         high.coef[rng_below(rng, 2)] = (int64_t)rng_below(rng, 2);
@@ -320,7 +320,7 @@ static System random_system(Sum *sum, Rng *rng)
         system_add(sum, &s, &high);
     }
     for (int i = 0; i < 2; i++) {
-        Row row = {{0}};
+        SumRow row = {{0}};
         for (int k = 0; k < VARS; k++)
             row.coef[SUM_LIVE + k] = (int64_t)rng_below(rng, 7) - 3;
         for (int k = 0; k < 2; k++)
@@ -345,7 +345,7 @@ static double value_at(const Sum *sum, const Pieces *pieces, const int64_t *para
         const Piece *piece = &pieces->at[i];
         bool holds = true;
         for (int e = 0; e < 2; e++) {
-            const Rows *rows = e ? &piece->guard.eq : &piece->guard.in;
+            const SumRows *rows = e ? &piece->guard.eq : &piece->guard.in;
             for (int r = 0; r < rows->len; r++) {
                 double value = 0;
                 for (int k = 0; k <= SUM_COLS; k++)

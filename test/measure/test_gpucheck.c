@@ -27,8 +27,8 @@ static void compare_both(const DeviceKind *kind, Device *device, GpuCheck *gpu,
 {
     Buf log;
     buf_init(&log);
-    Buffers held = {.kind = kind, .device = device, .tolerance = 1e-4};
-    Buffer b = {0}, *used[] = {&b};
+    DeviceBuffers held = {.kind = kind, .device = device, .tolerance = 1e-4};
+    DeviceBuffer b = {0}, *used[] = {&b};
     assert_true(
         buffer_scratch(&held, 0, (size_t)n * scalar_device_bytes(scalar), &b, &log));
     b.scalar = scalar;
@@ -135,8 +135,8 @@ static void test_gpucheck_inputs(void **state)
     enum { BYTES = 4099 };
     unsigned char data[BYTES], word[4];
     uint32_t sum, other;
-    Buffers held = {.kind = kind, .device = device};
-    Buffer b = {0};
+    DeviceBuffers held = {.kind = kind, .device = device};
+    DeviceBuffer b = {0};
     assert_true(buffer_scratch(&held, 0, BYTES, &b, &log));
     for (int i = 0; i < BYTES; i++)
         data[i] = (unsigned char)(i / 4);
@@ -166,8 +166,8 @@ enum { WORDS = 3000 };
 typedef struct {
     const DeviceKind *kind;
     Device *device;
-    Buffers held;
-    Buffer *used[2];
+    DeviceBuffers held;
+    DeviceBuffer *used[2];
     Verdict verdict;
     float in[WORDS], out[WORDS];
     Buf log;
@@ -196,9 +196,9 @@ static void open_judged(Judged *j)
         "buffers", "name", "in", "scalar", S_FLOAT, "count", WORDS, "bytes", 4 * WORDS,
         "width", 4, "init", init, "name", "out", "scalar", S_FLOAT, "count", WORDS, "bytes",
         4 * WORDS, "width", 4, "expect", expect);
-    j->held = (Buffers){.kind = j->kind,
-                        .device = j->device,
-                        .gpucheck = gpucheck_open(j->kind, j->device)};
+    j->held = (DeviceBuffers){.kind = j->kind,
+                              .device = j->device,
+                              .gpucheck = gpucheck_open(j->kind, j->device)};
     assert_non_null(j->held.gpucheck);
     assert_true(buffers_fill(&j->held, message, &j->log));
     json_decref(message);

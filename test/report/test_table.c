@@ -21,7 +21,7 @@ static void test_table(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Table t = table_new(arena, 3);
+    TextTable t = table_new(arena, 3);
     const char *const head[] = {"name", "n", "long column"};
     for (int i = 0; i < 3; i++)
         table_put(&t, "%s", head[i]);

@@ -457,14 +457,14 @@ static void test_relations(void **state)
     space_free(by[0]);
 }
 
-static Range random_range(const SpaceParam *param, Rng *rng)
+static ValueRange random_range(const SpaceParam *param, Rng *rng)
 {
     double a = param->value[rng_below(rng, (uint64_t)param->n)];
     double b = rng_below(rng, 3) ? param->value[rng_below(rng, (uint64_t)param->n)] : a;
-    return (Range){MIN(a, b), MAX(a, b), false};
+    return (ValueRange){MIN(a, b), MAX(a, b), false};
 }
 
-static bool in_ranges(const Space *space, const Point *point, const Range *range)
+static bool in_ranges(const Space *space, const Point *point, const ValueRange *range)
 {
     for (int i = 0; i < space_params(space); i++) {
         double value = space_value(space, point, i);
@@ -484,7 +484,7 @@ static void test_ranges(void **state)
     for (int round = 0; round < 3000; round++) {
         Space *space = space_new();
         random_space(space, &rng);
-        Range range[SPACE_PARAMS_MAX];
+        ValueRange range[SPACE_PARAMS_MAX];
         for (int i = 0; i < space_params(space); i++)
             range[i] = random_range(space_param(space, i), &rng);
         for (int k = 0; k < space->constraints.len; k++) {

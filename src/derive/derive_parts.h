@@ -140,6 +140,8 @@ void note_steps(Derivation *derivation, Expr *expr);
 bool has_stream(const Derivation *derivation);
 bool streams_rows(const Derivation *derivation);
 void add_stream_params(Derivation *derivation, Diags *diags);
+// derive_stream.c: rows that an iteration of a stream's loop computes.
+int64_t stream_rows(const TimeLoop *loop);
 // stream_first.c: valid points to try first, likely the fastest first; how many.
 int stream_first(const Derivation *derivation, Point *point, int max);
 // May the stages of a program without time loops be kernels like those of one step?

@@ -804,6 +804,7 @@ KernelOptions derive_options(const Derivation *d, const Point *point)
     }
     options.warps = (int)derive_param(d, point, "warps");
     options.relay = (int)derive_param(d, point, "relay");
+    options.early = derive_word(d, point, "early", "all");
     options.copies = d->device.matrix > 0; // who has the one has the other
     options.lane_rows = (int)derive_param(d, point, "by");
     options.lanes = d->device.lanes;

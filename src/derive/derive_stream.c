@@ -162,6 +162,25 @@ static void add_relay(Derivation *d, Diags *diags)
     constrain(d, diags, "cols in (1, 2, 4, 8) or relay > 1");
 }
 
+int64_t stream_rows(const TimeLoop *loop)
+{
+    return loop->dims > 1 ? 2 * loop->beyond[0] + 1 : 1;
+}
+
+// Where the rows of an iteration and what steps keep fit registers.
+static void add_early(Derivation *d, const char *by, Diags *diags)
+{
+    const TimeLoop *s = &d->shape.steps;
+    long long words = stream_rows(s) * MAX(s->bytes / 4, 1);
+    if (stream_rows(s) == 1)
+        return;
+    space_add_words(d->space, "early", (const char *const[]){"next", "all"}, 2);
+    constrain(d, diags, "early == 'next' or fuse > 1%s",
+              has_relay(d) ? " and relay == 1" : "");
+    constrain(d, diags, "early == 'next' or cols%s * (fuse * %lld + %lld) <= %d", by,
+              (long long)s->words, words, WINDOW_REGISTERS);
+}
+
 // Steps that are fused are neither staged in tiles nor covered in another way.
 static void constrain_fused(Derivation *d, Diags *diags)
 {
@@ -228,6 +247,7 @@ void add_stream_params(Derivation *d, Diags *diags)
     add_walk_params(d, relays);
     if (relays)
         add_relay(d, diags);
+    add_early(d, by, diags);
     constrain_fused(d, diags);
     constrain(d, diags,
               d->device.shuffle && !is_deep(d) ? "fuse == 1 or lx >= %d"

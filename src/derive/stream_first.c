@@ -20,9 +20,9 @@
 #include <string.h>
 
 enum { BYTES = 18 }; // that memory moves in a cycle of a multiprocessor
-enum { FUSE, COLS, RELAY, WARPS, LY, BY, ROWS, NUMBERS };
+enum { FUSE, COLS, RELAY, WARPS, LY, BY, EARLY, ROWS, NUMBERS };
 static const char *const number_name[NUMBERS] = {"fuse", "cols", "relay", "warps",
-                                                 "ly",   "by",   "rows"};
+                                                 "ly",   "by",   "early", "rows"};
 
 typedef struct {
     int64_t n[NUMBERS];
@@ -71,6 +71,12 @@ static bool cover(const StreamSearch *s, const FirstStream *p, Covering *c)
     return true;
 }
 
+// Rows that a lane loads before their use.
+static double rows_early(const StreamSearch *s, const FirstStream *p)
+{
+    return p->n[EARLY] ? (double)stream_rows(s->loop) : 1;
+}
+
 // Registers of a lane: what steps keep from row to row, also of other lanes' cells where
 // these are read again, and what one row needs for a moment.
 static double registers(const StreamSearch *s, const FirstStream *p)
@@ -83,7 +89,8 @@ static double registers(const StreamSearch *s, const FirstStream *p)
     double around = x * lines + y * cols + (loop->around ? x * y : 0);
     return steps *
                (1.2 * cols * lines * (double)loop->words + around * (double)loop->around) +
-           1.5 * cols * lines * words + (double)loop->wide * around + 50;
+           (0.5 + rows_early(s, p)) * cols * lines * words + (double)loop->wide * around +
+           50;
 }
 
 // Cycles of an iteration on a multiprocessor that has so many groups: what arithmetic and
@@ -114,7 +121,7 @@ static double iteration(const StreamSearch *s, const FirstStream *p, const Cover
     double computed = warps * MAX(issued, arithmetic * (double)loop->wide) / 4;
     double exchanged = warps * (shuffled + shared + spilt);
     double time = MAX(computed, exchanged) + 0.5 * MIN(computed, exchanged);
-    double arrives = p->n[RELAY] > 1 ? 0 : 900; // what was loaded an iteration before
+    double arrives = p->n[RELAY] > 1 ? 0 : 900 / rows_early(s, p); // what was loaded
     time = MAX(MAX(time, arrives), MAX(bytes / BYTES, steps * 60));
     return time + (c->team > 1 ? 90 : 20);
 }
@@ -153,7 +160,8 @@ static void choose_rows(StreamSearch *s, FirstStream *p)
 static void choose(StreamSearch *s, FirstStream *p, int number)
 {
     if (number == ROWS) {
-        bool teams = p->n[WARPS] % (s->deep ? p->n[LY] : p->n[RELAY]) == 0;
+        bool teams = p->n[WARPS] % (s->deep ? p->n[LY] : p->n[RELAY]) == 0 &&
+                     (p->n[RELAY] == 1 || !p->n[EARLY]);
         if (p->n[FUSE] > 1 && p->n[FUSE] % p->n[RELAY] == 0 && teams)
             choose_rows(s, p);
         return;
@@ -163,7 +171,7 @@ static void choose(StreamSearch *s, FirstStream *p, int number)
     bool fixed = !param || (!s->deep && (number == LY || number == BY));
     p->n[number] = 1;
     for (int k = 0; k < (fixed ? 1 : param->n); k++) {
-        p->n[number] = fixed ? 1 : (int64_t)param->value[k];
+        p->n[number] = number == EARLY ? k : fixed ? 1 : (int64_t)param->value[k];
         choose(s, p, number + 1);
     }
 }
@@ -181,7 +189,10 @@ static void set_stream(const Derivation *d, const FirstStream *stream, Point *po
     derive_single(d, point);
     set_number(d, point, "lx", d->device.lanes);
     for (int i = 0; i < NUMBERS; i++)
-        set_number(d, point, number_name[i], stream->n[i]);
+        if (i != EARLY)
+            set_number(d, point, number_name[i], stream->n[i]);
+    if (space_find(d->space, "early") >= 0)
+        space_set(d->space, point, "early", stream->n[EARLY] ? "all" : "next");
     cover_apart(d, point); // stages of a step are named
 }
 
@@ -211,7 +222,7 @@ static int rows_first(const Derivation *d, Point *point, int max)
     int n = 0;
     for (int i = 0; i < COUNTOF(cols) * COUNTOF(fuse) && n < max; i++) {
         FirstStream stream = {.n = {fuse[i / COUNTOF(cols)], cols[i % COUNTOF(cols)], 1, 1,
-                                    32, 1, i % 2 ? 256 : 1024}};
+                                    32, 1, 0, i % 2 ? 256 : 1024}};
         memset(&point[n], 0, sizeof *point);
         set_stream(d, &stream, &point[n]);
         set_number(d, &point[n], "lx", 1);

@@ -211,6 +211,7 @@ typedef struct {
     int warps;         // of streams that a multiprocessor should hold at once; 0: not said
     bool in_rows;      // of streams: a group is one thread, whose rows are in arrays
     int relay;         // of streams in two: warps that each do a part of the steps; 0: one
+    bool early;        // streams load all rows of an iteration before it, not the next one
     bool copies;       // memory goes to local memory by itself where an item says so
     int lane_rows;     // of streams in three dimensions: rows of a lane; 0: one
     bool matrix;       // reduceMatrix is done by matrix units; items are 4 x 8 a warp

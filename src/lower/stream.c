@@ -150,15 +150,18 @@ static void set_cell(Stream *s, const Arith *row, int64_t j, int64_t c,
     s->at[s->dims - 1] = way->col[c];
 }
 
-static int64_t ahead_of(const Stream *s, int g, int64_t j, int64_t c)
-{
-    return (g * s->jam + j) * s->cols + c;
-}
-
 // How many rows before their use the input is loaded.
 static int64_t rows_ahead(const Stream *s)
 {
-    return s->relay > 1 ? s->batch : s->times * s->phases > 1;
+    bool early = s->l->options->early && !s->in_rows;
+    return s->relay > 1 ? s->batch : s->times * s->phases == 1 ? 0 : early ? s->phases : 1;
+}
+
+// The cell that is loaded ahead for the row of this phase.
+static int64_t ahead_of(const Stream *s, int g, int64_t j, int64_t c)
+{
+    int64_t row = s->relay > 1 || !s->l->options->early ? 0 : s->phase;
+    return ((row * s->nstate + g) * s->jam + j) * s->cols + c;
 }
 
 static const Arith *row_of(Stream *s, const Arith *row, const StreamWay *way)
@@ -640,7 +643,8 @@ static void gen_walk(Stream *s, Part part)
             stm_add(l, ST_COMMIT);
         meet(s);
     } else {
-        load_ahead(s, above, &any);
+        for (; s->phase < MAX(rows_ahead(s), 1); s->phase++)
+            load_ahead(s, arith_addc(c, above, s->phase), &any);
     }
     s->top = l->block;
     if (inside)
@@ -822,7 +826,7 @@ void gen_stream(Lower *l, const Expr *expr, const Env *env, int64_t steps, const
     Stream s = {.l = l, .f = expr->fun, .env = env, .from = from, .to = to, .steps = steps};
     if (l->failed || !plan(&s, expr))
         return;
-    s.nahead = s.in_rows ? 0 : s.nstate * s.jam * s.cols;
+    s.nahead = s.in_rows ? 0 : s.phases * s.nstate * s.jam * s.cols;
     s.ncell = s.in_rows ? 0
                         : s.nfield * s.phases * (s.cols + 2 * reach_x(&s)) *
                               (s.jam + 2 * reach_y(&s));

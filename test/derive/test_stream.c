@@ -203,7 +203,7 @@ static void run_point(Run *r, const Setting *set, int nset, void **raw, int *lau
     candidate_release(&candidate);
 }
 
-enum { SETTINGS = 6 };
+enum { SETTINGS = 7 };
 
 static int draw_settings(Run *r, const Case *c, const char *lanes, Setting *set);
 
@@ -537,11 +537,11 @@ static const char *pick(const char *const *of, int n)
 static int draw_settings(Run *r, const Case *c, const char *lanes, Setting *set)
 {
     bool once = c->steps;
-    static const char
-        *const steps[] = {"2", "3", "4", "6"},
-               *const cols[] = {"1", "2", "4", "5"}, *const relay[] = {"1", "2", "2", "4"},
-               *const ly[] = {"2", "4", "8", "16"}, *const by[] = {"1", "2", "4"},
-               *const wide[] = {"64", "128", "256"};
+    static const char *const
+        steps[] = {"2", "3", "4", "6"},
+        *const cols[] = {"1", "2", "4", "5"}, *const relay[] = {"1", "2", "2", "4"},
+        *const ly[] = {"2", "4", "8", "16"}, *const by[] = {"1", "2", "4"},
+        *const early[] = {"next", "all", "all"}, *const wide[] = {"64", "128", "256"};
     bool in_rows = strcmp(lanes, "0") == 0;
     for (int t = 0; t < 1000; t++) {
         Point point;
@@ -550,15 +550,18 @@ static int draw_settings(Run *r, const Case *c, const char *lanes, Setting *set)
                                {"cols", in_rows ? pick(wide, 3) : pick(cols, 4)},
                                {"ly", c->k ? pick(ly, 4) : "1"},
                                {"by", c->k ? pick(by, 3) : "1"},
-                               {"relay", c->m && !c->k ? pick(relay, 4) : "1"}};
+                               {"relay", c->m && !c->k ? pick(relay, 4) : "1"},
+                               {"early", pick(early, 3)}};
         bool ok = true;
         if (!once || !pass_start(r->derivation, 0, &point))
             derive_plain(r->derivation, &point);
-        int n = c->m ? 5 : 3;
-        n += space_find(derive_space(r->derivation), "relay") >= 0;
-        for (int i = 0; ok && i < n; i++)
-            ok = space_set(derive_space(r->derivation), &point, all[i].name, all[i].value);
-        memcpy(set, all, sizeof all);
+        int n = 0;
+        for (int i = 0; ok && i < COUNTOF(all); i++)
+            if (i < 3 || space_find(derive_space(r->derivation), all[i].name) >= 0) {
+                set[n++] = all[i];
+                ok = space_set(derive_space(r->derivation), &point, all[i].name,
+                               all[i].value);
+            }
         if (ok && space_valid(derive_space(r->derivation), &point))
             return n;
     }

@@ -901,7 +901,7 @@ def keyed(d):
     d.note = f"{way} of {keys} keys in {rank} dimensions, {kind}"
     value = {"count": "1", "mean": "(v, 1)"}.get(way, "v")
     fold = {"count": "+, 0", "sum": f"{sum_of(kind)}", "max": f"max, {LEAST[kind]}",
-            "mean": f"\\(s, n) (v, m) -> (s + v, n + m), ({zero(kind)}, 0)",
+            "mean": f"\\(s, n) (v, m) -> (s + {'float(v)' if kind == 'half' else 'v'}, n + m), ({zero(kind)}, 0)",
             "first": f"\\m v -> if m > v then m else v, {LEAST[kind]}"}[way]
     row = f"map(\\k v -> ({key}, {value})) |> reduceBy({keys}, {fold})"
     if rank == 1:
@@ -909,7 +909,7 @@ def keyed(d):
     else:
         body = f"zip2(k, a)\n    |> map(\\r -> r |> {row})"
     if way == "mean":
-        body += f"\n    |> {over('map', rank)}(\\s n -> if n > 0 then s / {kind}(n) else s)"
+        body += f"\n    |> {over('map', rank)}(\\s n -> if n > 0 then s / {wide(kind)}(n) else s)"
     d.define("keyed", [("k", array(shape, "int")), ("a", array(shape, kind))], body)
 
 

@@ -442,16 +442,27 @@ static int best_items(const Derivation *d, ProductTiles *best, int most)
     return n;
 }
 
-// Items that are loops hold their outputs in vectors.
+// The largest power of two that is at most both.
+static int64_t power_within(int64_t most, int64_t extent)
+{
+    while (most > MAX(extent, 1))
+        most /= 2;
+    return most;
+}
+
+// Items that are loops hold their outputs in vectors; no more than the largest product has.
 static void set_loops(const Derivation *d, Point *point, int64_t lx)
 {
+    const int64_t bx = power_within(16, d->shape.wide), by = power_within(4, d->shape.tall);
     derive_single(d, point);
+    if (bx * by < 16)
+        return;
     space_set(d->space, point, "product", "blocks");
     set_number(d, point, "lx", lx);
     set_number(d, point, "ly", 1);
     set_number(d, point, "lz", 1);
-    set_number(d, point, "bx", 16);
-    set_number(d, point, "by", 4);
+    set_number(d, point, "bx", bx);
+    set_number(d, point, "by", by);
 }
 
 int product_first(const Derivation *d, Point *point, int max)

@@ -262,6 +262,7 @@ int cmd_fuse(Options *o)
     if (!ok)
         return 2;
     FuseSpace *space = fuse_space(script, (int)o->limit, o->arena);
+    fuse_order(space);
     if (space->cut)
         diag_warning(&o->diags, span_none, "F035",
                      "there are too many sets of up to %d calls: only sets of up to %d are "

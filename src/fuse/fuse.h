@@ -157,17 +157,18 @@ struct Fusion {
     int first; // of the part
     Set set;
     int ncall;
+    int nelem; // elements it touches
+    uint16_t elem[MEMBERS_MAX * (ARITY_MAX + 1)];
+    int moved, apart; // words moved an instance: fused, and by the calls one by one
+    double impls;     // how many implementations it has
+    // By fuse_order:
     uint8_t order[MEMBERS_MAX]; // the calls as bits of set, in the order with the least
                                 // need of words
     double orders;              // how many there are
     int need_min, need_max;     // words an instance that are live at once, over all orders
-    int nelem;                  // elements it touches
-    uint16_t elem[MEMBERS_MAX * (ARITY_MAX + 1)];
     int offset[MEMBERS_MAX * (ARITY_MAX + 1)]; // on chip, in words an instance
     int top;                                   // words allocated
     int nodes;                                 // of the branch and bound
-    int moved, apart; // words moved an instance: fused, and by the calls one by one
-    double impls;     // how many implementations it has
 };
 
 Calls fusion_calls(const Fusion *fusion);
@@ -195,6 +196,8 @@ enum { SETS_MOST = 20000 }; // of all parts
 // All fusible sets of at most limit calls (0: MEMBERS_MAX), part by part; in each part of
 // as many as give it no more than its share of SETS_MOST and of the steps. Owner: arena.
 FuseSpace *fuse_space(const Script *script, int limit, Arena *arena);
+// The order and the allocation of each, which no kernel of ours depends on.
+void fuse_order(FuseSpace *space);
 // Those of at least so many calls, by size, then by members, as one would list them by
 // hand; *n of them. Owner: arena.
 const Fusion **fuse_list(const FuseSpace *space, int calls, Arena *arena, int *n);

@@ -434,8 +434,8 @@ enum { VISITS_MOST = 20 * SETS_MOST, ROWS_MOST = 256 * SETS_MOST };
 typedef struct {
     FuseSpace *space;
     Arena *arena;
-    Rest *table; // NULL: sets are only counted
     const Graph *graph;
+    bool keeps; // else sets are only counted
     int limit;
     int sets, visits, rows;
 } FusionFinder;
@@ -446,8 +446,6 @@ static void add_fusion(FusionFinder *finder, Set set)
     const Graph *graph = finder->graph;
     Fusion f = {.part = (int)(graph - space->part), .first = graph->first, .set = set};
     collect_elems(space->script, &f);
-    choose_order(graph, &f, finder->table);
-    allocate(space->script, &f);
     VEC_PUSH(finder->arena, &space->fusion, f);
     space->connected++;
     space->fusions += f.ncall > 1;
@@ -486,7 +484,7 @@ static void extend(FusionFinder *finder, Set set, Set ext, Set near, int root, i
     if (graph_convex(graph, set) && stores_together(graph, set)) {
         finder->sets++;
         finder->rows += 1 << size;
-        if (finder->table)
+        if (finder->keeps)
             add_fusion(finder, set);
     }
     if (size == finder->limit)
@@ -519,9 +517,8 @@ static void search_part(FuseSpace *space, const Graph *graph, Arena *arena)
         if (is_spent(&next))
             break;
     }
-    finder.table = xcalloc((size_t)1 << finder.limit, sizeof *finder.table);
+    finder.keeps = true;
     find_sets(&finder);
-    free(finder.table);
     if (finder.limit < most || space->limit < 0)
         space->limit = space->limit < 0 ? finder.limit : MIN(space->limit, finder.limit);
     space->limit_most = MAX(space->limit_most, finder.limit);
@@ -621,6 +618,19 @@ FuseSpace *fuse_space(const Script *script, int limit, Arena *arena)
     space->seconds = clock_s() - start;
     count_all(space);
     return space;
+}
+
+void fuse_order(FuseSpace *space)
+{
+    double start = clock_s();
+    Rest *table = xcalloc((size_t)1 << space->limit_most, sizeof *table);
+    for (int i = 0; i < space->fusion.len; i++) {
+        Fusion *f = &space->fusion.at[i];
+        choose_order(&space->part[f->part], f, table);
+        allocate(space->script, f);
+    }
+    free(table);
+    space->seconds += clock_s() - start;
 }
 
 static int by_size(const void *a, const void *b)

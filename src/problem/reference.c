@@ -335,7 +335,8 @@ static void choose_level(const Problem *problem, const DeviceInfo *info, Candida
     double most = work.float_flops + work.double_flops + work.bytes / sizeof(float);
     bool little = most < optimised_work * made->unit->kernels.len;
     if (little && language_is(info->target, LANGUAGE_C))
-        made->job.options = arena_printf(problem->arena, "%s -O1", made->job.options);
+        made->job.options =
+            arena_printf(problem->arena, "%s -O1 -DFW_LITTLE", made->job.options);
 }
 
 // Runs the plain point on the place's device: sets what is expected and, if it runs as C++,

@@ -46,7 +46,9 @@ static FuseSpace *open_space(Fixture *f, const char *text, int limit)
     bool ok;
     f->script = script_parse("test.fws", text, NULL, 0, &f->diags, &ok);
     assert_true(ok);
-    return fuse_space(f->script, limit, f->arena);
+    FuseSpace *space = fuse_space(f->script, limit, f->arena);
+    fuse_order(space);
+    return space;
 }
 
 static FuseSpace *open_example(Fixture *f)
@@ -54,7 +56,9 @@ static FuseSpace *open_example(Fixture *f)
     bool ok;
     f->script = script_load("examples/fusion/paper.fws", NULL, 0, &f->diags, &ok);
     assert_true(ok);
-    return fuse_space(f->script, 0, f->arena);
+    FuseSpace *space = fuse_space(f->script, 0, f->arena);
+    fuse_order(space);
+    return space;
 }
 
 static void set_text(char *out, const FuseSpace *space, const Cover *cover)

@@ -63,7 +63,7 @@ typedef struct {
     int64_t kept;   // bytes of rows in arrays
     int64_t met;    // bytes of those that lanes publish in local memory
     int64_t ring;   // bytes of a cell of all rows between a warp and the next, of a relay
-    int64_t reads;  // cells read, in an iteration of the walk
+    int64_t reads;  // what is compiled of an iteration, in cells read
 } TimeLoop;
 // Of an iterateStream, whose reductions are written out; shuffle: as in KernelOptions.
 void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoop *found);

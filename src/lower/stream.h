@@ -36,6 +36,7 @@ typedef struct {
     const View *value; // what it is computed as; of the state: in the step that follows
     int same;          // which grid of the step that value is as it stands; -1: none
     VEC(Read) reads;
+    int64_t places; // cells that its reads may be of, all of which selects name
 } Grid;
 
 // A grid after so many steps; a stage: in the step after so many.

@@ -253,6 +253,7 @@ static const KExpr *read_cell(Stream *s, const View *view, const int64_t *off)
     if (s->probing) {
         Read read = {.grid = view->field};
         memcpy(read.off, off, (size_t)s->dims * sizeof *off);
+        s->probing->places++;
         note_read(s, &read);
         return k_literal(s->l, 0, view->type);
     }

@@ -3,11 +3,12 @@
 #
 # A sample of each family of kernels under compute-sanitizer, on a machine with an NVIDIA
 # GPU: bench/gpu_sanitize.sh [-n] [FOREWARP]. Builds nothing. memcheck finds accesses out of
-# bounds and misaligned ones, racecheck conflicting accesses of local memory. One line a
-# kernel and tool; exit status 1 if any line begins with FAIL. JOBS: how many at a time.
+# bounds and misaligned ones, racecheck conflicting accesses of local memory, synccheck barriers
+# that not all items reach. One line a kernel and tool; exit status 1 if any line begins with FAIL.
+# JOBS: how many at a time.
 # -n: only print the kernels, which needs no GPU and shows that the points are of the spaces.
 set -u
-tools="memcheck racecheck"
+tools="memcheck racecheck synccheck"
 [ "${1:-}" != -n ] || { tools=emit; shift; }
 fw=$(realpath "${1:-build/forewarp}")
 cd "$(dirname "$0")/.." || exit 2
@@ -49,6 +50,8 @@ stream examples/an5d/j2d5pt.fw N=300,M=290,T=4 lx=32 ly=1 fuse=2 cols=4 rows=64 
 stream examples/wave2d.fw N=150,M=170,T=6 lx=32 ly=1 fuse=3 cols=2 rows=64 warps=16
 stream examples/an5d/star3d1r.fw N=30,M=41,K=140,T=4 lx=32 ly=8 lz=1 by=2 fuse=2 cols=2 rows=64 warps=16
 stream examples/an5d/j3d27pt.fw N=30,M=41,K=140,T=4 lx=32 ly=8 lz=1 by=2 fuse=2 cols=2 rows=64 warps=16
+keys test/programs/means_by_key.fw N=12347
+keys test/programs/means_by_key.fw N=12347 lx=64 keys=group
 half test/programs/cross2d_half.fw N=37,M=29 lx=8 ly=4 bx=2 by=2 walk=4
 END
 }
@@ -59,7 +62,7 @@ try() { # tool, family, program, sizes, point
     local out word=ok n
     out=$(timeout 120 compute-sanitizer --tool "$1" --target-processes all --report-api-errors no \
         "$fw" run --check -d cuda:0 -s "$4" ${5:+-p "$5"} "$3" 2>&1 </dev/null) || word=FAIL
-    n=$(grep -c -E 'Invalid|Misaligned|Program hit|Race reported|[1-9][0-9]* hazard' <<<"$out")
+    n=$(grep -c -E 'Invalid|Misaligned|Program hit|Race reported|Barrier error|Divergent thread|[1-9][0-9]* hazard' <<<"$out")
     [ "$n" = 0 ] || word=FAIL
     grep -q 'COMPUTE-SANITIZER' <<<"$out" || word=FAIL
     printf '%-4s %-9s %-14s %s %s %s: %s reports; %s\n' $word "$1" "$2" \

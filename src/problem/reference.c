@@ -333,8 +333,8 @@ static void choose_level(const Problem *problem, const DeviceInfo *info, Candida
 {
     Work work = problem_work(problem);
     double most = work.float_flops + work.double_flops + work.bytes / sizeof(float);
-    bool little = most < optimised_work * made->unit->kernels.len;
-    if (little && language_is(info->target, LANGUAGE_C))
+    if (most < optimised_work * made->unit->kernels.len &&
+        language_is(info->target, LANGUAGE_C))
         made->job.options =
             arena_printf(problem->arena, "%s -O1 -DFW_LITTLE", made->job.options);
 }
@@ -746,8 +746,7 @@ static bool settle_strict(const Problem *problem, ProblemData *data, const Workp
     ProblemData *values = NEW(arena, ProblemData);
     *values = *data;
     values->buffer = NEW_ARRAY(arena, RunnerBuffer, data->nbuffer);
-    for (int i = 0; i < data->nbuffer; i++)
-        values->buffer[i] = data->buffer[i];
+    memcpy(values->buffer, data->buffer, (size_t)data->nbuffer * sizeof *data->buffer);
     if (!run_plain(problem, false, &values, 1, false, place, arena, diags))
         return false;
     double far = outputs_differ(data, outputs_of(values, arena), true, true);
@@ -803,7 +802,7 @@ static const char *tell(const ProblemData *data, const char *how, Arena *arena)
         return arena_printf(arena, "%s; every element is decided", how);
     double share = (double)doubt.undecided / (double)doubt.elements;
     return arena_printf(
-        arena, "%s; %lld of %lld elements (%.2g %%) are undecided by rounding%s", how,
+        arena, "%s; %lld of %lld elements (%.3g %%) are undecided by rounding%s", how,
         (long long)doubt.undecided, (long long)doubt.elements, 100 * share,
         share > 0.5 ? ": most of this program's results are not checked" : "");
 }

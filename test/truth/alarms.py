@@ -5,7 +5,7 @@
 Tunes each program beside this file (folds that cancel, decisions on computed values, chaos),
 and with --population others drawn at random (bench/programs.py), over points drawn at random,
 and counts the trials that are `wrong-result`: none may be. The last line is
-`N passed, N failed`: trials that were right, and false alarms.
+`N passed, N failed`: trials that were right, and false alarms. A file without a right trial is one too.
 """
 
 import argparse
@@ -16,22 +16,28 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
+sys.path.insert(0, f"{HERE}/../../bench")
+import programs as classes  # noqa: E402
+
 FOREWARP = os.path.abspath(os.environ.get("FOREWARP", "build/forewarp"))
 COUNTS = re.compile(r"(\d+) (ok|wrong-result|build-failed|crashed|timed-out|failed|out-of-resources)")
 
 
-def sizes(text, number):
+def sizes(file, number):
+    with open(file, encoding="utf-8") as f:
+        text = f.read()
     names = re.search(r"^size (.*)", text, re.M)[1].replace("generic", "").split(",")
     return ",".join(f"{name.strip()}={number + 7 * k}" for k, name in enumerate(names))
 
 
-def tune(file, device, number, trials, seed, folder, *more):
+def tune(file, device, fit, trials, seed, folder, *more):
     with open(file, encoding="utf-8") as f:
         text = f.read()
     if re.search(r"\bhalf\b", text) and device.startswith("opencl"):
         device = "host"  # PoCL has no halfs
     done = subprocess.run(
-        [FOREWARP, "tune", file, "-s", sizes(text, number), "-d", device, "--budget", f"{trials}t",
+        [FOREWARP, "tune", file, "-s", fit, "-d", device, "--budget", f"{trials}t",
          "--strategy", "random", "--seed", str(seed), "--samples", "1", "-o", folder, *more],
         capture_output=True, text=True, check=False,
         env={**os.environ, "XDG_DATA_HOME": folder},
@@ -46,14 +52,23 @@ def main():
     parser.add_argument("--size", type=int, default=150)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--commit", metavar="HASH", help="the seed is this number instead, in base 16")
+    parser.add_argument("--population", type=int, default=0, metavar="N", help="and N random programs, a class after another")
     parser.add_argument("programs", nargs="*", help="those beside this file if none is named")
     o = parser.parse_args()
     seed = int(o.commit[:7], 16) if o.commit else o.seed
     files = o.programs or sorted(f"{HERE}/{f}" for f in os.listdir(HERE) if f.endswith(".fw"))
     right = wrong = 0
+    fit = {}  # sizes that a drawn program needs
     folder = tempfile.TemporaryDirectory(prefix="forewarp-alarms-")  # one store: what a device reaches is measured once
+    names = list(classes.CLASSES)
+    for number in range(o.population):
+        drawn = classes.draw(seed, number, names[(seed + number) % len(names)])
+        files.append(f"{folder.name}/{drawn.klass}-{number}.fw")
+        with open(files[-1], "w", encoding="utf-8") as f:
+            f.write(drawn.text)
+        fit[files[-1]] = ",".join(f"{name}={size}" for name, size in drawn.small().items())
     for file in files:
-        text = tune(file, o.device, o.size, o.points, seed, folder.name)
+        text = tune(file, o.device, fit.get(file) or sizes(file, o.size), o.points, seed, folder.name)
         count = {status: int(n) for n, status in COUNTS.findall(text)}
         reference = re.search(r"reference: (.*)", text)
         print(f"{os.path.basename(file)}: {count}; {reference[1] if reference else text}", flush=True)

@@ -39,7 +39,7 @@ def main():
         with open(file, encoding="utf-8") as f:
             one = "," not in re.search(r"^size (.*)", f.read(), re.M)[1]  # it needs more for as many elements
         for device in o.devices.split(","):
-            text = alarms.tune(file, device, o.size * (30 if one else 1), o.points, seed, folder.name, "--math", "strict")
+            text = alarms.tune(file, device, alarms.sizes(file, o.size * (30 if one else 1)), o.points, seed, folder.name, "--math", "strict")
             count = {status: int(n) for n, status in alarms.COUNTS.findall(text)}
             why = re.search(r"not to the bit, because of (\w+)", text)
             strict = "every point must give its bits" in text

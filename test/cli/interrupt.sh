@@ -63,6 +63,8 @@ j="examples/jacobi2d.fw -s N=512,M=512"
     interrupted "explore" "$FOREWARP" explore $j -n 200 -d opencl:0 -q --csv "$tmp/x.csv"
     interrupted "calibrate" "$FOREWARP" calibrate -q -d host -o "$tmp/w.json"
     interrupted "devices" "$FOREWARP" devices --measure --store "$tmp/d.db"
+    interrupted "two devices" "$FOREWARP" tune $j -q -d opencl:0,host -b 100000t --store "$tmp/t.db" -o "$tmp/out"
+    interrupted "a range" "$FOREWARP" tune examples/jacobi2d.fw -s N=64:512:64,M=64:512:64 -q -b 100000t --store "$tmp/t.db" -o "$tmp/out"
     interrupted "a script" "$FOREWARP" tune examples/fusion/paper.fws -s T=10007 -q -b 100000t --store "$tmp/s.db" -o "$tmp/out"
 }
 finish

@@ -19,7 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES = 18 }; // that memory moves in a cycle of a multiprocessor
+// Bytes that memory moves in a cycle of a multiprocessor, and cycles from a launch to the
+// next, where they overlap.
+enum { BYTES = 18, LAUNCH = 2500 };
 enum { FUSE, COLS, RELAY, WARPS, LY, BY, EARLY, ROWS, NUMBERS };
 static const char *const number_name[NUMBERS] = {"fuse", "cols", "relay", "warps",
                                                  "ly",   "by",   "early", "rows"};
@@ -139,7 +141,8 @@ static double estimate(const StreamSearch *s, const FirstStream *p)
     int64_t fuse = p->n[FUSE], rest = s->loop->count % fuse;
     double launches = (double)(s->loop->count / fuse) +
                       (rest ? 0.3 + 0.7 * (double)rest / (double)fuse : 0);
-    return launches * turns * (double)c.length * iteration(s, p, &c, groups);
+    double launched = (double)ceil_div(s->loop->count, fuse) * LAUNCH;
+    return launched + launches * turns * (double)c.length * iteration(s, p, &c, groups);
 }
 
 // The rows of a strip with which one turn, or several, fill the card best.
@@ -203,7 +206,8 @@ static double sweeps(const StreamSearch *s)
     double bytes = 2 * (double)(loop->count * loop->bytes);
     for (int k = 0; k < loop->dims; k++)
         bytes *= (double)loop->size[k];
-    return 1.5 * bytes / (BYTES * (double)MAX(s->d->device.compute_units, 1));
+    return 1.5 * bytes / (BYTES * (double)MAX(s->d->device.compute_units, 1)) +
+           (double)(loop->count * LAUNCH);
 }
 
 // Shapes that differ in little are about as good: few of each kind are tried.

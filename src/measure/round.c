@@ -52,6 +52,8 @@ enum {
     SLICE = 8,          // of the time left, for the samples of one job: fewer of slow ones
 };
 static const double OPEN_LIMIT_S = 120, JOINT_LIMIT_S = 0.5, MOMENT_S = 0.3;
+// Compiling takes jobs for so long at once; the weight of a new time in their mean.
+static const double PARCEL_S = 2, NEWS = 0.2;
 
 // Limits ------------------------------------------------------------------------------
 
@@ -292,6 +294,15 @@ static bool doubt(const Runner *runner, Item *item)
     return doubtful;
 }
 
+// Of one that was late at first, the run may be late for the first time now.
+static void note_compiled(Runner *runner, Item *item)
+{
+    double spent = item->trial.build_s, *mean = &runner->compile_s;
+    *mean = *mean > 0 ? (1 - NEWS) * *mean + NEWS * spent : spent;
+    item->compile_s = spent;
+    item->alone = false;
+}
+
 // The second report on a job, its timing, replaces the first.
 static void take_trial(Runner *runner, Worker *worker, const json_t *message)
 {
@@ -300,7 +311,7 @@ static void take_trial(Runner *runner, Worker *worker, const json_t *message)
     trial_release(&item->trial);
     trial_from_json(json_object_get(message, "trial"), &item->trial);
     if (compiled)
-        item->compile_s = item->trial.build_s;
+        note_compiled(runner, item);
     else
         item->trial.build_s += item->compile_s;
     bool good = item->state == ITEM_SENT && item->trial.status == TRIAL_OK;
@@ -468,11 +479,19 @@ static int count_free(const Runner *runner)
     return n;
 }
 
+// As many jobs as a worker gets at most: few of those that take a compiler long, so that
+// no compiler has a row of them when the others have none left.
+static int share_most(const Runner *runner)
+{
+    double fit = runner->compile_s > 0 ? PARCEL_S / runner->compile_s : SHARE;
+    return !runner->ahead ? 2 * SHARE : fit < 1 ? 1 : fit < SHARE ? (int)fit : SHARE;
+}
+
 // An even part of what waits, among the workers that have none yet.
 static int even_share(const Runner *runner)
 {
     int waiting = count_waiting(runner->round), among = MAX(count_free(runner), 1);
-    return MIN((waiting + among - 1) / among, (runner->ahead ? 1 : 2) * SHARE);
+    return MIN((waiting + among - 1) / among, share_most(runner));
 }
 
 static bool renew(Runner *runner, Worker *worker, Diags *diags)
@@ -687,8 +706,20 @@ static bool any_compiler(const Runner *runner)
     return false;
 }
 
+// Suspects that no compiler has finished: one for each compiler, in a fresh process.
+static bool compile_suspects(Runner *runner, Diags *diags)
+{
+    bool ok = freshen(runner, diags);
+    for (int i = 1; i < runner->nworker && ok; i++) {
+        const Item *item = first_waiting(runner->round, true);
+        if (runner->worker[i].state == WORKER_IDLE && item && item->compile_s == 0)
+            send_jobs(runner, &runner->worker[i], true, 1);
+    }
+    return ok;
+}
+
 // Gives the worker that runs something to do, if it is idle: it times what it has
-// prepared, prepares what was compiled, and tries a suspect when all else is done.
+// prepared, prepares what was compiled, and tries suspects when all else is done.
 static bool keep_running(Runner *runner, Diags *diags)
 {
     Round *round = runner->round;
@@ -703,6 +734,8 @@ static bool keep_running(Runner *runner, Diags *diags)
         send_jobs(runner, runner->worker, false, SHARE);
     else if (!first_waiting(round, false) && !any_busy(runner) &&
              first_waiting(round, true)) {
+        if (any_compiler(runner) && first_waiting(round, true)->compile_s == 0)
+            return compile_suspects(runner, diags);
         if (runner->worker->sent > 0)
             return freshen(runner, diags);
         send_jobs(runner, runner->worker, true, 1);

@@ -78,8 +78,8 @@ static const char *past_blanks(const char *at)
     }
 }
 
-// `int n,`, `float n)`, `size_t n =`: a name after a type. If any line of the preprocessor
-// names it, it is a macro there.
+// `int n,`, `float n)`, `size_t n =`, `<int n>`: a name after a type. If any line of the
+// preprocessor names it, it is a macro there.
 bool template_declares(const char *text, const char *name)
 {
     static const char *const verb[] = {"return", "case", "else", "goto", "sizeof", NULL};
@@ -97,7 +97,7 @@ bool template_declares(const char *text, const char *name)
             continue;
         }
         bool same = n && n == strlen(name) && strncmp(at, name, n) == 0;
-        declared |= same && word && *next && strchr(",)=;[:", *next);
+        declared |= same && word && *next && strchr(",)=;[:>", *next);
         word = n > 0;
         for (int i = 0; n && verb[i]; i++)
             word &= n != strlen(verb[i]) || strncmp(at, verb[i], n) != 0;

@@ -11,6 +11,7 @@
 
 #include "problem/template.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct {
@@ -42,7 +43,22 @@ static const char *expression_of(const TemplateReader *r, const json_t *object,
 
 // Sizes: ProblemSize[0], ... ----------------------------------------------------------
 
-// A number or a list of them.
+// A whole number, or a text that has one: an expression over the sizes before it.
+static bool read_size(const T1 *f, const char *where, const json_t *item, int64_t *size)
+{
+    Space *known = f->r->t->sizes;
+    const char *text = json_string_value(item);
+    const SpaceExpr *expr = text ? space_expression(known, where, text, f->r->diags) : NULL;
+    double value = expr ? space_evaluate(known, expr, NULL) : json_number_value(item);
+    if (text && !expr)
+        return false;
+    if (!(text || json_is_integer(item)) || fabs(value) > 0x1p53 || value != floor(value))
+        return reader_wrong(f->r, where, "expected a whole number");
+    *size = (int64_t)value;
+    return true;
+}
+
+// A size or a list of them.
 static bool read_sizes(const T1 *f)
 {
     Template *t = f->r->t;
@@ -50,10 +66,10 @@ static bool read_sizes(const T1 *f)
     size_t n = json_is_array(given) ? json_array_size(given) : given != NULL;
     for (size_t i = 0; i < n && i < DIMS_MAX; i++) {
         const json_t *item = json_is_array(given) ? json_array_get(given, i) : given;
-        if (!json_is_integer(item))
-            return reader_wrong(f->r, in(f->r, "KernelSpecification.ProblemSize[%zu]", i),
-                                "expected a whole number");
-        Binding size = {in(f->r, "ProblemSize[%zu]", i), json_integer_value(item)};
+        Binding size = {.name = in(f->r, "ProblemSize[%zu]", i)};
+        if (!read_size(f, in(f->r, "KernelSpecification.ProblemSize[%zu]", i), item,
+                       &size.value))
+            return false;
         VEC_PUSH(t->arena, &t->size, size);
         space_define(t->sizes, size.name, (double)size.value);
     }

@@ -32,6 +32,25 @@ holds "passes are right" "$tmp/passes.json" 'j["trials"]["ok"] + j["trials"]["ti
 grep -q '^// Options: -DJOINED_1=1 -DHALF=256/2$' "$tmp/sort.cl" && ok "options of the point" ||
     not_ok "options of the point" "$(grep Options "$tmp/sort.cl")"
 
+# A size is no macro where a template has a parameter of its name.
+cat >"$tmp/named.cu" <<'END2'
+template <int N> struct Tuple { float at[N]; };
+__global__ void fill(float *out) { Tuple<4> t = {{1, 2, 3, 4}}; out[threadIdx.x] = t.at[threadIdx.x % 4]; }
+END2
+cat >"$tmp/named.json" <<'END2'
+{"files": "named.cu", "language": "cuda", "sizes": {"N": 64}, "parameters": {"WG": [64]},
+ "arguments": [{"name": "out", "type": "float", "shape": "N", "access": "out"}],
+ "launch": {"kernel": "fill", "groups": 1, "local": "WG"}}
+END2
+"$FOREWARP" emit "$tmp/named.json" >"$tmp/named.out"
+grep -q "define WG 64" "$tmp/named.out" && ! grep -q "define N " "$tmp/named.out" &&
+    ok "a template's parameter is no size" || not_ok "a template's parameter is no size" "$(head -20 "$tmp/named.out")"
+
+# Atomic counters in local memory whose length depends on a parameter; the rate is best.
+passes "counts are tuned" "$FOREWARP" tune $foreign/counts.json --strategy exhaustive --budget 20t \
+    --store "$tmp/rows.db" --out "$tmp/out" --json "$tmp/counts.json" -q
+holds "counts are right" "$tmp/counts.json" 'j["trials"]["ok"] + j["trials"]["timed-out"] == 12'
+
 # A file beside the problem file is included, and what is in it counts.
 cat >"$tmp/beside.h" <<'END2'
 #define ADD 1
@@ -137,6 +156,22 @@ kernel["ReferenceArguments"] = [
 print(json.dumps(problem))
 END2
 }
+sized() { # SIZE
+    "$PYTHON" - "$1" >"$tmp/sized.json" <<'END2'
+import json, os, sys
+problem = json.load(open("test/programs/templates/t1.json"))
+kernel = problem["KernelSpecification"]
+kernel["KernelFile"] = os.path.abspath("test/programs/templates/t1.cl")
+kernel["ProblemSize"] = [sys.argv[1]]
+print(json.dumps(problem))
+END2
+}
+sized "2**10 - 24"
+passes "the size of a T1 problem by a text" "$FOREWARP" check "$tmp/sized.json"
+sized "1000 / 3"
+fails 2 "ProblemSize.0.: expected a whole number" "$FOREWARP" check "$tmp/sized.json"
+sized "nothing * 2"
+fails 2 "nothing" "$FOREWARP" check "$tmp/sized.json"
 expected "(i % 7) * 2.5" 0 SideBySideComparison out
 passes "T1 with the expected numbers" "$FOREWARP" run "$tmp/expected.json" --check
 expected "(i % 7) * 2.5 + 0.01" 0.02 SideBySideComparison out

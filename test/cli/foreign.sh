@@ -169,7 +169,7 @@ END2
 sized "2**10 - 24"
 passes "the size of a T1 problem by a text" "$FOREWARP" check "$tmp/sized.json"
 sized "1000 / 3"
-fails 2 "ProblemSize.0.: expected a whole number" "$FOREWARP" check "$tmp/sized.json"
+fails 2 "ProblemSize[0]: expected a whole number" "$FOREWARP" check "$tmp/sized.json"
 sized "nothing * 2"
 fails 2 "nothing" "$FOREWARP" check "$tmp/sized.json"
 expected "(i % 7) * 2.5" 0 SideBySideComparison out

@@ -414,6 +414,7 @@ static void settle_again(Derivation *d, DeriveWalk *w)
     d->shape = before;
     for (int again = AGAIN_NOT; again <= AGAIN_ALL; again++) {
         DeriveWalk other = plain;
+        other.r.expr = expr_clone(d->program->ir, plain.r.expr); // rules change it in place
         if (again && !folds_again(&other, again == AGAIN_ALL))
             continue;
         find_pipeline(d, other.r.expr, streams);

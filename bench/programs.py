@@ -898,6 +898,13 @@ def keyed(d):
     keys = d.pick(5, 64, 256, 1000, 20000)
     way = d.pick("count", "sum", "max", "mean", "first")
     key = d.pick(f"abs(k) % {keys}", f"k % {keys}", f"(k * 7919) % {keys}", "k")
+    if rank == 2 and d.pick(False, True):
+        d.note = f"rows of {min(keys, 256)} keys, {kind}"
+        total, start = ("x + float(y)", zero(kind)) if kind == "half" else ("x + y", zero(kind))
+        d.define("keyed", [("k", array(shape[:1], "int")), ("a", array(shape, kind))],
+                 f"zip(k, a)\n    |> map(\\k v -> (abs(k) % {min(keys, 256)}, v)) |> reduceBy({min(keys, 256)},"
+                 f" \\s v -> zip(s, v) |> map(\\x y -> {total}), array({shape[1]}, \\i -> {start}))")
+        return
     d.note = f"{way} of {keys} keys in {rank} dimensions, {kind}"
     value = {"count": "1", "mean": "(v, 1)"}.get(way, "v")
     fold = {"count": "+, 0", "sum": f"{sum_of(kind)}", "max": f"max, {LEAST[kind]}",

@@ -60,8 +60,6 @@ typedef struct {
 #include "device/cuda.def"
 #undef LATER
 #undef DRIVER
-    // Of CUDA 12.4 and later; NULL: what a kernel takes is not known.
-    int (*cuFuncGetParamInfo)(void *function, size_t number, size_t *offset, size_t *bytes);
 } Driver;
 
 struct Device {
@@ -104,11 +102,6 @@ static bool find_symbols(Driver *cu, void *library, Buf *log)
 #include "device/cuda.def"
 #undef LATER
 #undef DRIVER
-    Buf unsaid;
-    buf_init(&unsaid);
-    library_find(library, "cuFuncGetParamInfo", "the CUDA driver", &cu->cuFuncGetParamInfo,
-                 &unsaid);
-    buf_release(&unsaid);
     return true;
 }
 

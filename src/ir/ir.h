@@ -223,6 +223,9 @@ extern const MathInfo math_info[MATHS];
 // Whether an operation on floating numbers has one right result, to the bit: it is rounded
 // correctly, or not at all.
 bool op_is_rounded(Op op);
+// + * min max: the order of several does not matter but for rounding, and work-items can
+// each update a number in memory by one (emit/update.c).
+bool op_updates(Op op);
 // False, and nothing set, if no row has that text.
 bool math_find(const char *text, Math *math);
 

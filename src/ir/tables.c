@@ -58,6 +58,11 @@ bool op_is_rounded(Op op)
     return op == OP_SQRT || op == OP_RSQRT || (kind != OPK_EXP && kind != OPK_SPECIAL);
 }
 
+bool op_updates(Op op)
+{
+    return op == OP_ADD || op == OP_MUL || op == OP_MINIMUM || op == OP_MAXIMUM;
+}
+
 bool math_find(const char *text, Math *math)
 {
     for (int i = 0; i < MATHS; i++)

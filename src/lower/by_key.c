@@ -25,28 +25,10 @@ static void fill_step(Lower *l, void *user, const Arith *iter)
     gen_copy(l, k->init, view_elem(l, k->out, iter));
 }
 
-// A value, and all that it is made of, has been computed.
-static const View *read_now(Lower *l, const View *view, const char *name)
-{
-    const Type *type = view->type;
-    if (type->kind != T_TUPLE)
-        return view_value(l, k_named(l, view_read(l, view), name));
-    const View **item = NEW_ARRAY(l->arena, const View *, type->n);
-    for (int i = 0; i < type->n; i++)
-        item[i] = read_now(l, view_get(l, view, i), name);
-    return view_tuple(l, type, item);
-}
-
-// The operations that can be atomic (emit/update.c).
-static bool has_update(Op op)
-{
-    return op == OP_ADD || op == OP_MUL || op == OP_MINIMUM || op == OP_MAXIMUM;
-}
-
 // Does it combine what is there with one value, by such an operation?
 static bool is_update(const KExpr *value, const View *place)
 {
-    if (value->kind != K_OP || value->n != 2 || !has_update(value->op))
+    if (value->kind != K_OP || value->n != 2 || !op_updates(value->op))
         return false;
     for (int i = 0; i < 2; i++) {
         const KExpr *load = value->arg[i];
@@ -87,12 +69,11 @@ static void update_element(Lower *l, const KeyedFold *k, const View *key, const 
     Outside outside = {l->block, l->side, arith_facts(l->ctx)};
     guard_open(l, inside, 2);
     const View *place = view_elem(l, k->out, at);
-    const View *arg[] = {k->atomic ? place : read_now(l, place, "was"), value};
-    const View *next = apply(l, k->expr->fun, k->env, arg);
+    const View *arg[] = {place, value};
     if (k->atomic)
-        update_atomically(l, k, next, place);
+        update_atomically(l, k, apply(l, k->expr->fun, k->env, arg), place);
     else
-        gen_copy(l, read_now(l, next, "next"), place);
+        fold_element(l, k->expr, k->env, place, value);
     side_close(l, outside);
 }
 
@@ -117,7 +98,7 @@ static void update_row(Lower *l, void *user, const Arith *iter)
         return;
     }
     for (int64_t i = 0; i < n; i++)
-        elem[i] = read_now(l, view_elem(l, row, arith_const(l->ctx, i)), "next");
+        elem[i] = fold_next(l, view_elem(l, row, arith_const(l->ctx, i)), row->type->elem);
     for (int64_t i = 0; i < n; i++)
         update_element(l, k, view_get(l, elem[i], 0), view_get(l, elem[i], 1));
 }

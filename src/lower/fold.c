@@ -66,13 +66,16 @@ static const View *constant(Lower *l, const View *value, const Type *type)
     return view_value(l, k_named(l, view_read(l, value), "next"));
 }
 
+const View *fold_next(Lower *l, const View *value, const Type *type)
+{
+    return copied(l, value, type, "next", constant);
+}
+
 // All components are read before any is written: they may depend on each other.
 static void update(Lower *l, const View *acc, const View *value)
 {
-    if (acc->type->kind != T_TUPLE && acc->type->kind != T_ARRAY)
-        gen_copy(l, value, acc);
-    else
-        gen_copy(l, copied(l, value, acc->type, "next", constant), acc);
+    bool scalar = acc->type->kind != T_TUPLE && acc->type->kind != T_ARRAY;
+    gen_copy(l, scalar ? value : fold_next(l, value, acc->type), acc);
 }
 
 // Folds -----------------------------------------------------------------------------------

@@ -146,6 +146,8 @@ const View *fold_variable(Lower *l, const View *value, const Type *type);
 const View *fold_begin(Lower *l, const Expr *expr, const Env *env);
 void fold_element(Lower *l, const Expr *expr, const Env *env, const View *acc,
                   const View *value);
+// A value, computed now with all that it is made of: arrays are private.
+const View *fold_next(Lower *l, const View *value, const Type *type);
 // matrix.c: reduceMatrix as a statement that adds to acc; false, and nothing done, where it
 // is to be a loop.
 bool gen_matrix(Lower *l, const Expr *expr, const Env *env, const View *acc);

@@ -25,28 +25,11 @@ static Expr *without_keys(Ir *ir, const Expr *keyed)
     return fold;
 }
 
-// Of component i (-1: all) of what f gives, the side on which something is combined with
-// what there was; -1 if it is not so.
-static int combined(const Expr *f, int i)
-{
-    const Expr *body = i < 0 ? f->arg[0] : f->arg[0]->arg[i];
-    for (int k = 0; body->kind == E_OP && body->narg == 2 && k < 2; k++) {
-        const Expr *was = body->arg[1 - k];
-        bool own = i < 0 ? expr_is_use(was, f->params[0])
-                         : was->kind == E_GET && was->index == i &&
-                               expr_is_use(was->arg[0], f->params[0]);
-        if (own && !expr_mentions(body->arg[k], f->params[0]))
-            return k;
-    }
-    return -1;
-}
-
 static bool is_update(const Expr *f, int i, const Type *type)
 {
     const Expr *body = i < 0 ? f->arg[0] : f->arg[0]->arg[i];
     return type->kind == T_SCALAR && combined(f, i) >= 0 &&
-           (body->op == OP_ADD || body->op == OP_MUL || body->op == OP_MINIMUM ||
-            body->op == OP_MAXIMUM) &&
+           op_updates(body->op) &&
            (type->scalar == S_INT || type->scalar == S_UINT || type->scalar == S_FLOAT ||
             type->scalar == S_DOUBLE);
 }

@@ -92,7 +92,7 @@ static Expr *tuple_fission(Rewrite *rw, const Expr *at)
     Expr *value[PARTS_MAX], *sum[PARTS_MAX];
     Param *e = fresh(rw, "e"), *a = fresh(rw, "a"), *y = fresh(rw, "y");
     for (int i = 0; i < body->narg; i++) {
-        int side = body->narg <= PARTS_MAX ? accumulated_part(f, i) : -1;
+        int side = body->narg <= PARTS_MAX ? combined(f, i) : -1;
         if (side < 0)
             return NULL;
         value[i] = added(rw, f, body->arg[i], side, e);

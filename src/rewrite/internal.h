@@ -77,10 +77,11 @@ bool divides(Rewrite *rw, int64_t n, const Arith *len);
 // regrouped; not where it plainly adds up something else than its elements, which breaks
 // the contract but does no harm as long as nobody regroups it.
 bool regroupable(const Expr *reduce);
-// Of \a e -> a o g(e), or g(e) o a, g not the identity: which argument g(e) is; else -1.
+// Of \a e -> a o g(e), or g(e) o a: which argument g(e) is; else -1. i: of that component of
+// a function of tuples, (..., a.i o g(e), ...); -1: of all.
+int combined(const Expr *f, int i);
+// As combined of all, where g is not the identity.
 int accumulated(const Expr *f);
-// The same of component i of a function of tuples, (..., a.i o g(e), ...).
-int accumulated_part(const Expr *f, int i);
 // One of the operations that are associative and commutative, on scalars.
 bool is_operation(const Expr *reduce);
 // Seen to be: the language only promises that a reduction is associative.

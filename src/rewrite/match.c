@@ -55,32 +55,26 @@ bool divides(Rewrite *rw, int64_t n, const Arith *len)
 
 static bool commutes(Op op)
 {
-    return op == OP_ADD || op == OP_MUL || op == OP_MINIMUM || op == OP_MAXIMUM ||
-           op == OP_AND || op == OP_OR;
+    return op_updates(op) || op == OP_AND || op == OP_OR;
 }
 
-// The side of `a o g(e)` or `g(e) o a` where g(e) is; -1 if it is neither.
-int accumulated(const Expr *f)
+int combined(const Expr *f, int i)
 {
-    const Expr *body = f->arg[0];
-    for (int i = 0; i < body->narg && body->kind == E_OP && commutes(body->op); i++)
-        if (expr_is_use(body->arg[1 - i], f->params[0]))
-            return expr_is_use(body->arg[i], f->params[1]) ||
-                           expr_mentions(body->arg[i], f->params[0])
-                       ? -1
-                       : i;
-    return -1;
-}
-
-int accumulated_part(const Expr *f, int i)
-{
-    const Expr *body = f->arg[0]->kind == E_TUPLE ? f->arg[0]->arg[i] : f->arg[0];
+    const Expr *body = i >= 0 && f->arg[0]->kind == E_TUPLE ? f->arg[0]->arg[i] : f->arg[0];
     for (int k = 0; k < body->narg && body->kind == E_OP && commutes(body->op); k++) {
-        const Expr *a = body->arg[1 - k];
-        if (a->kind == E_GET && a->index == i && expr_is_use(a->arg[0], f->params[0]))
+        const Expr *was = body->arg[1 - k];
+        if (i < 0 ? expr_is_use(was, f->params[0])
+                  : was->kind == E_GET && was->index == i &&
+                        expr_is_use(was->arg[0], f->params[0]))
             return expr_mentions(body->arg[k], f->params[0]) ? -1 : k;
     }
     return -1;
+}
+
+int accumulated(const Expr *f)
+{
+    int side = combined(f, -1);
+    return side >= 0 && expr_is_use(f->arg[0]->arg[side], f->params[1]) ? -1 : side;
 }
 
 static bool one_scalar_type(const Type *a, const Type *b)
@@ -94,7 +88,7 @@ static bool adds_up_tuple(const Expr *reduce)
 {
     const Expr *body = reduce->fun->arg[0];
     for (int i = 0; body->kind == E_TUPLE && i < body->narg; i++) {
-        int side = accumulated_part(reduce->fun, i);
+        int side = combined(reduce->fun, i);
         if (side < 0 || !one_scalar_type(body->arg[i]->arg[side]->type, body->arg[i]->type))
             return false;
     }

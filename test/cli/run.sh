@@ -94,6 +94,16 @@ passes "vectors of maps in maps" grep -q "(const float4 \*)&g" "$tmp/rows.cu"
 "$FOREWARP" emit examples/scal.fw -s N=1003 --target cuda -p "lx=8 bx=4 vec=4" >"$tmp/scal.cu"
 passes "vectors at an odd length" grep -q "(float4 \*)&out" "$tmp/scal.cu"
 
+# Keyed folds whose values are arrays: added up, in a tuple, and read in another order than written.
+for fold in 'map(\k v -> (k % 4, v)) |> reduceBy(4, \s v -> zip(s, v) |> map(+), array(M, \i -> 0.0))' \
+    'map(\k v -> (k % 4, (v, 1))) |> reduceBy(4, \s v -> (zip(s.0, v.0) |> map(max), s.1 + v.1), (array(M, \i -> 0.0), 0))' \
+    'map(\k v -> (k % 7, v)) |> reduceBy(7, \s v -> array(M, \i -> 0.5 * s[M - 1 - i] + v[i]), array(M, \i -> 1.0))'; do
+    printf 'size N, M\ndef main(k: [N]int, a: [N][M]float) =\n  zip(k, a) |> %s\n' "$fold" >"$tmp/keyed.fw"
+    for device in host opencl:0; do
+        passes "$fold on $device" "$FOREWARP" run "$tmp/keyed.fw" -s N=101,M=13 -d $device --check
+    done
+done
+
 passes "run --check" "$FOREWARP" run examples/jacobi2d.fw -s N=100,M=70 --check --json "$tmp/j"
 holds "json: time" "$tmp/j" 'j["time_ns"] > 0'
 holds "json: error" "$tmp/j" '0 <= j["max_error"] < 1e-5'

@@ -66,8 +66,10 @@ const char *api_worker(const char *worker, Arena *arena, Diags *diags)
         if (access(file, X_OK) == 0)
             return file;
     }
-    diag_world(diags, "C014",
-               "no worker: the forewarp program is not on PATH, and none is given");
+    diag_world(
+        diags, "C014",
+        "the forewarp program, which runs candidates, is not on PATH: add the folder "
+        "that `make install` put it in, or give its path as the worker");
     return NULL;
 }
 

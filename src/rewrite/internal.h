@@ -77,8 +77,8 @@ bool divides(Rewrite *rw, int64_t n, const Arith *len);
 // regrouped; not where it plainly adds up something else than its elements, which breaks
 // the contract but does no harm as long as nobody regroups it.
 bool regroupable(const Expr *reduce);
-// Of \a e -> a o g(e), or g(e) o a: which argument g(e) is; else -1. i: of that component of
-// a function of tuples, (..., a.i o g(e), ...); -1: of all.
+// Of \a e -> a o g(e), or g(e) o a: which argument g(e) is; else -1. i: of that component
+// of a function of tuples, (..., a.i o g(e), ...); -1: of all.
 int combined(const Expr *f, int i);
 // As combined of all, where g is not the identity.
 int accumulated(const Expr *f);

@@ -28,8 +28,7 @@ static Expr *without_keys(Ir *ir, const Expr *keyed)
 static bool is_update(const Expr *f, int i, const Type *type)
 {
     const Expr *body = i < 0 ? f->arg[0] : f->arg[0]->arg[i];
-    return type->kind == T_SCALAR && combined(f, i) >= 0 &&
-           op_updates(body->op) &&
+    return type->kind == T_SCALAR && combined(f, i) >= 0 && op_updates(body->op) &&
            (type->scalar == S_INT || type->scalar == S_UINT || type->scalar == S_FLOAT ||
             type->scalar == S_DOUBLE);
 }

@@ -4,7 +4,8 @@
 # A sample of each family of kernels under compute-sanitizer, on a machine with an NVIDIA
 # GPU: bench/gpu_sanitize.sh [-n] [FOREWARP]. Builds nothing. memcheck finds accesses out of
 # bounds and misaligned ones, racecheck conflicting accesses of local memory, synccheck barriers
-# that not all items reach. One line a kernel and tool; exit status 1 if any line begins with FAIL.
+# that not all items reach. Prints one line for each kernel and tool, as soon as it is known, and
+# then `N passed, N failed`; exit status 1 if any line begins with FAIL.
 # JOBS: how many at a time.
 # -n: only print the kernels, which needs no GPU and shows that the points are of the spaces.
 set -u
@@ -83,5 +84,7 @@ samples | while read -r family program sizes point; do
     for tool in $tools; do
         printf '%s\0%s\0%s\0%s\0%s\0' $tool "$family" "$program" "$sizes" "$point"
     done
-done | xargs -0 -n 5 -P "${JOBS:-8}" bash -c "$try"' "$@"' try | sort -k 2 | tee "$temp/log"
-! grep -q '^FAIL' "$temp/log"
+done | xargs -0 -n 5 -P "${JOBS:-8}" bash -c "$try"' "$@"' try | tee "$temp/log"
+failed=$(grep -c '^FAIL' "$temp/log")
+echo "$(grep -c '^ok' "$temp/log") passed, $failed failed"
+[ "$failed" = 0 ]

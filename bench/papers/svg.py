@@ -107,6 +107,7 @@ class Plot:
 
 
 def write(path, *plots):
+    """Writes the file and prints its name."""
     width, height = (max(getattr(p, a) + getattr(p, b) for p in plots) for a, b in (("x", "width"), ("y", "height")))
     with open(path, "w", encoding="utf-8") as file:
         file.write(f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -114,3 +115,4 @@ def write(path, *plots):
         for p in plots:
             file.write(f'<g transform="translate({p.x} {p.y})">' + "\n".join(p.parts) + "</g>\n")
         file.write("</svg>\n")
+    print(path, flush=True)

@@ -15,7 +15,7 @@
 
 #include <math.h>
 
-enum { FIRST_MOST = 48, RANKED_MOST = 3000, RANKED_S = 3 };
+enum { RANKED_MOST = 3000, RANKED_S = 3 };
 
 typedef struct {
     Options *o;

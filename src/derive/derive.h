@@ -66,6 +66,7 @@ void derive_reference(const Derivation *derivation, Point *point);
 int64_t derive_terms(const Derivation *derivation);
 // Points that are often good, to try first, each once and not the plain one; returns how
 // many were written.
+enum { FIRST_MOST = 48 }; // the most points that a search tries first
 int derive_first(const Derivation *derivation, Point *point, int max);
 // How many of those, from the first on, come from an estimate of this very program.
 int derive_estimated(const Derivation *derivation);

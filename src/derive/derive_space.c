@@ -407,22 +407,30 @@ static void settle_again(Derivation *d, DeriveWalk *w)
     const double gain = 0.85;
     const Shape before = d->shape;
     double least = INFINITY;
-    DeriveWalk plain = *w;
+    DeriveWalk way[AGAIN_ALL + 1];
+    bool tried[AGAIN_ALL + 1], changed = false;
+    for (int again = AGAIN_NOT; again <= AGAIN_ALL; again++) {
+        way[again] = *w;
+        // Rules change it in place.
+        way[again].r.expr = expr_clone(d->program->ir, w->r.expr);
+        tried[again] = !again || folds_again(&way[again], again == AGAIN_ALL);
+        changed |= again && tried[again];
+    }
+    if (!changed)
+        return;
     find_shape(&d->shape, w->r.expr, true);
     note_steps(d, w->r.expr);
     const bool streams = may_stream(d);
     d->shape = before;
     for (int again = AGAIN_NOT; again <= AGAIN_ALL; again++) {
-        DeriveWalk other = plain;
-        other.r.expr = expr_clone(d->program->ir, plain.r.expr); // rules change it in place
-        if (again && !folds_again(&other, again == AGAIN_ALL))
+        if (!tried[again])
             continue;
-        find_pipeline(d, other.r.expr, streams);
+        find_pipeline(d, way[again].r.expr, streams);
         double ns = d->pipeline && !d->pipeline->region.n ? cover_time(d->pipeline) : 0;
         if (ns < least * (again ? gain : 1)) {
             least = ns;
             d->again = again;
-            *w = other;
+            *w = way[again];
         }
     }
 }

@@ -29,7 +29,6 @@
 enum { POINTS_ALL = 20000, POINTS_SAMPLE = 10000, TASK_POINTS = 4 };
 // Of a climb: rounds, points whose neighbours are looked at in each, neighbours of each.
 enum { ROUNDS = 6, CENTRES = 8, NEAR = 32 };
-enum { OFTEN_MOST = 48 }; // points that are often good
 
 // What a thread works with: a program of its own.
 typedef struct {
@@ -83,8 +82,8 @@ static void add_near(Rank *rank, const Space *space, const Point *of, Rng *rng)
 
 static void add_often(Rank *rank, const Space *space)
 {
-    Point often[OFTEN_MOST];
-    int n = derive_first(rank->derivation, often, OFTEN_MOST);
+    Point often[FIRST_MOST];
+    int n = derive_first(rank->derivation, often, FIRST_MOST);
     for (int i = 0; i < n; i++)
         if (space_valid(space, &often[i]))
             add_point(rank, space, &often[i]);

@@ -71,12 +71,11 @@ static bool is_crowded(const Tune *t, int from, const Point *point)
 // the order of their own estimate.
 static void add_often(Tune *t)
 {
-    enum { OFTEN = 48 };
     static const double FAR = 1.4, SECONDS = 0.1; // FAR: of logarithms
-    Point often[OFTEN];
-    double predicted[OFTEN] = {0}, least = INFINITY, last = -INFINITY;
+    Point often[FIRST_MOST];
+    double predicted[FIRST_MOST] = {0}, least = INFINITY, last = -INFINITY;
     bool covers = space_find(t->space, "cover") >= 0 && space_find(t->space, "fuse") < 0;
-    int n = derive_first(t->variants.derivation, often, OFTEN);
+    int n = derive_first(t->variants.derivation, often, FIRST_MOST);
     if (covers)
         rank_predict(t->led.rank, often, n, SECONDS, predicted);
     for (int i = 0; i < n; i++)

@@ -517,6 +517,63 @@ static void test_placed(void **state)
     }
 }
 
+// The most iterations of a nest of loops, those of threads with them.
+static double most_iterations(const Stm *const *stm, int n)
+{
+    double most = 1;
+    for (int i = 0; i < n; i++) {
+        const Stm *s = stm[i];
+        double inside =
+            fmax(most_iterations((const Stm *const *)s->body.at, s->body.len),
+                 most_iterations((const Stm *const *)s->other.at, s->other.len));
+        int64_t extent = 1;
+        if (s->kind == ST_FOR)
+            assert_true(arith_is_const(s->extent, &extent));
+        most = fmax(most, inside * (double)extent);
+    }
+    return most;
+}
+
+// Two maps, a fold of the second, two maps that read its sum, and one that reads none of
+// them: folds that compute again are tried and refused. The units of a cover must still be
+// those of the program that the kernels come from, or each element finds the sum anew.
+static void test_fold_once(void **state)
+{
+    (void)state;
+#define LONG "1048576"
+    static const char text[] = "size N, M\n"
+                               "def once(a: [" LONG "]float, b: [" LONG "]float) =\n"
+                               "  let x = map(\\e -> 2 * e + 1, b) in\n"
+                               "  let y = zip(b, a) |> map(\\e f -> e * f + 1) in\n"
+                               "  let s = reduce(+, 0, y) in\n"
+                               "  let u = zip(x, b) |> map(\\e f -> e * f + s) in\n"
+                               "  let v = map(\\e -> 2 * e * s, u) in\n"
+                               "  (v, x, s, map(\\e -> 3 * e, b))\n";
+#undef LONG
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    Problem *problem = bound("once", text, &diags);
+    DeviceInfo info = a_device("opencl");
+    Derivation *d = derive_new(problem->bound, &info, &diags);
+    assert_true(d->pipeline->ncover > 1);
+    for (int c = 0; c < d->pipeline->ncover; c++) {
+        Point point = {0};
+        cover_choose(d, &point, c, false);
+        const Unit *unit = derive_unit(d, &point, false, arena, &diags);
+        assert_non_null(unit);
+        for (int k = 0; k < unit->kernels.len; k++) {
+            const Block *body = &unit->kernels.at[k]->body;
+            double most = most_iterations((const Stm *const *)body->at, body->len);
+            if (most > 2 * 1048576.0)
+                fail_msg("cover %d: %g iterations", c, most);
+        }
+    }
+    derive_free(d);
+    problem_free(problem);
+    arena_free(arena);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
@@ -527,7 +584,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_copies), cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_blur),   cmocka_unit_test(test_srad),
         cmocka_unit_test(test_harris), cmocka_unit_test(test_results),
-        cmocka_unit_test(test_placed),
+        cmocka_unit_test(test_placed), cmocka_unit_test(test_fold_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,7 +90,7 @@ static RunnerConfig limits_on(const char *device)
                           .build_limit_s = 60};
 }
 
-enum { FIRST_MOST = 7 };
+enum { POINTS_FIRST = 7 };
 
 // The points to try first, or the plain one and random ones, other ones on other devices;
 // returns how many. On OpenCL, where a compilation takes longest, one of each example is
@@ -100,9 +100,9 @@ static int choose_points(const Derivation *derivation, const char *device, bool 
 {
     const Space *space = derive_space(derivation);
     int n = MIN(points_wanted(), (int)fmin(space_count(space), 1e6));
-    *point = NEW_ARRAY(arena, Point, n + 1 + FIRST_MOST);
+    *point = NEW_ARRAY(arena, Point, n + 1 + POINTS_FIRST);
     if (first)
-        return derive_first(derivation, *point, FIRST_MOST);
+        return derive_first(derivation, *point, POINTS_FIRST);
     Rng rng;
     rng_seed(&rng, 7 + (uint64_t)strlen(device));
     bool plain = n != 1 || strncmp(device, "opencl", 6) != 0;

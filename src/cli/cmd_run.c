@@ -93,7 +93,7 @@ static bool execute(Options *o, RunCommand *run)
                         &o->diags))
         return false;
     return run->trial.status == TRIAL_OK ||
-           diag_world(&o->diags, "C021", "the kernel did not run: %s%s%s",
+           diag_world(&o->diags, "C021", "the kernel failed: %s%s%s",
                       trial_status_name[run->trial.status], run->trial.log ? ": " : "",
                       run->trial.log ? run->trial.log : "");
 }

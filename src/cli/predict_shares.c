@@ -10,8 +10,6 @@
 #include "cli/cli.h"
 
 #include "calibrate/describe.h"
-#include "calibrate/terms.h"
-#include "cost/features.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,15 +44,13 @@ static double ask(const Forecast *s, const Point *point)
 {
     FeatureSetting setting = {&s->device, s->problem->binding, s->problem->nbinding};
     Diags quiet;
-    double term[TERMS], seconds, slowness, found = INFINITY;
+    double found;
     Arena *scratch = arena_new();
     diags_init(&quiet, scratch);
     IrMark mark = ir_mark(s->problem->ir);
     Unit *unit = derive_unit(s->derivation, point, true, scratch, &quiet);
-    if (unit && terms_unit(s->by.weights, unit, &setting, scratch, term, &seconds)) {
-        model_predict(s->by.model, &(Matrix){1, s->by.model->d, term}, &slowness);
-        found = seconds * exp(slowness);
-    }
+    if (!unit || !predictor_seconds(&s->by, unit, &setting, scratch, &found))
+        found = INFINITY;
     ir_release(s->problem->ir, mark);
     arena_free(scratch);
     return found;

@@ -16,7 +16,6 @@
 
 #include "calibrate/describe.h"
 #include "calibrate/terms.h"
-#include "cost/features.h"
 #include "model/dataset.h"
 #include "search/moves.h"
 #include "search/numbers.h"
@@ -37,7 +36,6 @@ typedef struct {
     Derivation *derivation;
     FeatureSetting setting;
     Arena *scratch, *text;
-    double *x; // a row of the model
 } RankWorker;
 
 struct Rank {
@@ -120,36 +118,34 @@ static bool set_row(const Model *model, const double feature[FEATURES], double *
     return ok;
 }
 
-// Of what the time is but for a factor that all points share.
-static bool ask_model(const RankWorker *w, const Unit *unit, double *predicted)
+static bool ask_model(const Model *model, const Unit *unit, const FeatureSetting *setting,
+                      Arena *arena, double *seconds)
 {
-    const Model *model = w->rank->by.model;
-    double time = 0;
+    double *x = NEW_ARRAY(arena, double, model->d);
+    *seconds = 0;
     for (int i = 0; i < unit->kernels.len; i++) {
         double feature[FEATURES], bytes, share;
-        if (!features_kernel(unit, i, &w->setting, feature, &bytes) ||
-            !set_row(model, feature, w->x))
+        if (!features_kernel(unit, i, setting, feature, &bytes) ||
+            !set_row(model, feature, x))
             return false;
-        model_predict(model, &(Matrix){1, model->d, w->x}, &share);
-        time += bytes / MAX(share, LEAST_SHARE);
+        model_predict(model, &(Matrix){1, model->d, x}, &share);
+        *seconds += bytes / MAX(share, LEAST_SHARE);
     }
-    *predicted = time;
     return unit->kernels.len > 0;
 }
 
-static bool ask_weights(const RankWorker *w, const Unit *unit, double *predicted)
+bool predictor_seconds(const Predictor *by, const Unit *unit, const FeatureSetting *setting,
+                       Arena *arena, double *seconds)
 {
-    return predict_unit(w->rank->by.weights, unit, &w->setting, w->scratch, predicted);
-}
-
-static bool ask_slowness(const RankWorker *w, const Unit *unit, double *predicted)
-{
-    const Model *model = w->rank->by.model;
-    double seconds, slowness;
-    if (!terms_unit(w->rank->by.weights, unit, &w->setting, w->scratch, w->x, &seconds))
+    double term[TERMS], slowness;
+    if (!by->weights)
+        return ask_model(by->model, unit, setting, arena, seconds);
+    if (!by->model)
+        return predict_unit(by->weights, unit, setting, arena, seconds);
+    if (!terms_unit(by->weights, unit, setting, arena, term, seconds))
         return false;
-    model_predict(model, &(Matrix){1, model->d, w->x}, &slowness);
-    *predicted = seconds * exp(slowness);
+    model_predict(by->model, &(Matrix){1, by->model->d, term}, &slowness);
+    *seconds *= exp(slowness);
     return true;
 }
 
@@ -162,10 +158,8 @@ static void predict_point(const RankWorker *w, int i)
     diags_init(&quiet, w->scratch);
     Unit *unit = derive_unit(w->derivation, &rank->point[i], true, w->scratch, &quiet);
     double time;
-    bool ok = unit && (!rank->by.weights ? ask_model
-                       : rank->by.model  ? ask_slowness
-                                         : ask_weights)(w, unit, &time);
-    if (ok && time > 0)
+    if (unit && predictor_seconds(&rank->by, unit, &w->setting, w->scratch, &time) &&
+        time > 0)
         rank->predicted[i] = log(time);
     arena_reset(w->scratch, scratch);
     ir_release(w->own->ir, mark);
@@ -185,7 +179,6 @@ static void open_worker(const Rank *rank, RankWorker *w)
     w->derivation = derive_new(w->own->general, rank->device, &quiet);
     w->setting =
         (FeatureSetting){&rank->described, w->own->binding, w->own->nbinding, shares_new()};
-    w->x = xcalloc(MAX(TERMS, rank->by.model ? rank->by.model->d : 0), sizeof *w->x);
 }
 
 static void close_workers(Rank *rank)
@@ -194,7 +187,6 @@ static void close_workers(Rank *rank)
         RankWorker *w = &rank->worker[i];
         if (!w->own)
             continue;
-        free(w->x);
         shares_free(w->setting.shares);
         derive_free(w->derivation);
         problem_free(w->own);

@@ -8,6 +8,7 @@
 #ifndef FW_TUNE_H
 #define FW_TUNE_H
 
+#include "cost/features.h"
 #include "model/model.h"
 #include "problem/problem.h"
 #include "search/search.h"
@@ -41,6 +42,10 @@ typedef struct {
 // caller's, predictor_free; the weights are the arena's.
 bool predictor_load(Predictor *by, const DeviceInfo *device, const char *path,
                     const char *models, Arena *arena, Diags *diags);
+// The predicted time of a unit, without weights but for a factor that all units of a
+// program share. False if the model or a size does not allow it.
+bool predictor_seconds(const Predictor *by, const Unit *unit, const FeatureSetting *setting,
+                       Arena *arena, double *seconds);
 void predictor_free(Predictor *by);
 
 // All points of a small space, else those that are often good and their neighbours, a

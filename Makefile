@@ -110,7 +110,7 @@ $(B)/src/emit/doubt.o: $(DOUBT)
 # Their inner loops run along rows, a fraction of the time as vectors: nobody asks for errno
 # or for exceptions of floating point there, which would keep them from it.
 ifndef SAN
-$(B)/src/model/gp.o $(B)/src/model/network.o: EXTRA := -O3 -fno-math-errno -fno-trapping-math
+$(B)/src/model/gp.o $(B)/src/model/network.o $(B)/src/model/trees.o: EXTRA := -O3 -fno-math-errno -fno-trapping-math
 endif
 
 $(B)/libforewarp.a: $(LIBOBJ)

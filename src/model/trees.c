@@ -81,10 +81,13 @@ typedef struct {
     const Binned *binned;
     const double *residual;
     int *row;
+    double *value; // residuals of rows, in their order
     const int *feature;
     int nfeature;
     const TreeOptions *options;
 } Grower;
+
+enum { TOGETHER = 4 };
 
 typedef struct {
     double sum;
@@ -113,22 +116,37 @@ static double score(const Grower *g, Part part)
     return part.sum * part.sum / (part.n + g->options->ridge);
 }
 
-static void best_of_feature(const Grower *g, int feature, int from, int to, Part all,
+// Of several features at once, as additions to one bin wait for each other.
+static void fill_parts(const Grower *g, const int feature[TOGETHER], int from, int to,
+                       Part part[TOGETHER][TREE_BINS])
+{
+    const uint8_t *bin[TOGETHER];
+    for (int k = 0; k < TOGETHER; k++)
+        bin[k] = g->binned->bin + (size_t)feature[k] * (size_t)g->binned->n;
+    memset(part, 0, sizeof(Part) * TOGETHER * TREE_BINS);
+    for (int i = from; i < to; i++) {
+        int row = g->row[i];
+        double value = g->value[i];
+        for (int k = 0; k < TOGETHER; k++) {
+            Part *p = &part[k][bin[k][row]];
+            p->sum += value;
+            p->n++;
+        }
+    }
+}
+
+static void best_of_feature(const Grower *g, int feature, const Part *part, Part all,
                             Split *best)
 {
-    const uint8_t *bin = g->binned->bin + (size_t)feature * (size_t)g->binned->n;
-    Part part[TREE_BINS] = {{0}}, left = {0};
-    for (int i = from; i < to; i++) {
-        Part *p = &part[bin[g->row[i]]];
-        p->sum += g->residual[g->row[i]];
-        p->n++;
-    }
+    Part left = {0};
+    double whole = score(g, all);
     for (int b = 1; b < g->binned->bins[feature]; b++) {
-        left = (Part){left.sum + part[b - 1].sum, left.n + part[b - 1].n};
+        const Part *next = &part[b - 1];
+        left = (Part){left.sum + next->sum, left.n + next->n};
         Part right = {all.sum - left.sum, all.n - left.n};
-        if (left.n < g->options->least_rows || right.n < g->options->least_rows)
+        if (!next->n || left.n < g->options->least_rows || right.n < g->options->least_rows)
             continue;
-        double gain = score(g, left) + score(g, right) - score(g, all);
+        double gain = score(g, left) + score(g, right) - whole;
         if (gain > best->gain)
             *best = (Split){feature, b, gain};
     }
@@ -138,10 +156,19 @@ static void best_of_feature(const Grower *g, int feature, int from, int to, Part
 static void best_of_features(const Grower *g, int from, int to, Part all, Split *best)
 {
     const TreeOptions *o = g->options;
-    int n = o->tries ? o->tries : g->nfeature;
-    for (int i = 0; i < n; i++) {
+    int feature[TOGETHER] = {0}, n = 0, tries = o->tries ? o->tries : g->nfeature;
+    Part part[TOGETHER][TREE_BINS];
+    for (int i = 0; i < tries; i++) {
         int k = o->tries ? (int)rng_below(o->rng, (uint64_t)g->nfeature) : i;
-        best_of_feature(g, g->feature[k], from, to, all, best);
+        if (g->binned->bins[g->feature[k]] > 1)
+            feature[n++] = g->feature[k];
+        if (n < TOGETHER && i < tries - 1)
+            continue;
+        if (n)
+            fill_parts(g, feature, from, to, part);
+        for (k = 0; k < n; k++)
+            best_of_feature(g, feature[k], part[k], all, best);
+        n = 0;
     }
 }
 
@@ -164,7 +191,7 @@ static void grow(Grower *g, int node, int from, int to, int depth)
     const TreeOptions *o = g->options;
     Part all = {0, to - from};
     for (int i = from; i < to; i++)
-        all.sum += g->residual[g->row[i]];
+        all.sum += g->value[i] = g->residual[g->row[i]];
     Split best = {0};
     best.gain = 1e-12 * (1 + score(g, all)); // less is rounding
     double least = best.gain;
@@ -189,8 +216,10 @@ void trees_grow(Trees *trees, const Binned *binned, const double *residual, int 
 {
     trees->root = xrealloc(trees->root, sizeof(int) * ((size_t)trees->nroot + 1));
     int root = trees->root[trees->nroot++] = add_nodes(trees, 1);
-    Grower g = {trees, binned, residual, row, feature, nfeature, options};
+    double *value = xcalloc((size_t)n + 1, sizeof *value);
+    Grower g = {trees, binned, residual, row, value, feature, nfeature, options};
     grow(&g, root, 0, n, 0);
+    free(value);
 }
 
 // Asking --------------------------------------------------------------------------------

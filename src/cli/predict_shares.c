@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 
 #include "calibrate/describe.h"
+#include "calibrate/predict.h"
 
 #include <math.h>
 #include <string.h>

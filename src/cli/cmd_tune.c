@@ -168,8 +168,9 @@ static void print_result(const TuneResult *r)
            counts.text);
     buf_release(&counts);
     if (r->grace_s > 0)
-        printf("\n  the first right kernel came %.1f s after the end of the budget",
-               r->grace_s);
+        printf("\n  the first right kernel came %.1f s after the end of the budget; "
+               "the reference took %.1f s",
+               r->grace_s, r->reference_s);
     if (r->signal)
         printf("\n  ended by a signal (%s); this is what was found before it",
                strsignal(r->signal));

@@ -86,6 +86,7 @@ void trial_release(Trial *trial);
 // thread may change it while runners look at it.
 typedef struct {
     _Atomic double end_s;    // by clock_s; INFINITY: never by itself
+    _Atomic double grace_s;  // of the time until then: for what must be, not for samples
     const atomic_int *asked; // a signal's number: at once; 0, or NULL: nobody asks
 } Stop;
 // All accept NULL: never.

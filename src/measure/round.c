@@ -574,12 +574,14 @@ static bool prepare_suspects(Runner *runner, Diags *diags)
 static void send_time(Runner *runner, Item *item)
 {
     const Round *round = runner->round;
+    const Stop *stop = runner->config.stop;
+    double grace_s = stop ? stop->grace_s : 0;
     Worker *worker = &runner->worker[item->worker];
     json_t *message = json_pack("{s:s,s:i,s:i}", "do", "time", "job", item->number,
                                 "samples", round->samples);
     json_set_number(
         message, "limit_s",
-        MIN(runner->config.run_limit_s, stop_left_s(runner->config.stop) / SLICE));
+        MIN(runner->config.run_limit_s, fmax(0, stop_left_s(stop) - grace_s) / SLICE));
     json_set_number(message, "cutoff_ns", round->cutoff_ns);
     json_object_set_new(message, "alone", json_boolean(runner->ahead));
     json_object_set_new(message, "energy", json_boolean(runner->config.energy));

@@ -54,20 +54,6 @@ static DeviceStatus run_once(const Sampler *sampler, double *time_ns, double *cp
     return status;
 }
 
-// A run that is long, or already known to be poor, is not warmed up twice.
-static DeviceStatus warm_up(const Sampler *sampler, Samples *s)
-{
-    DeviceStatus status = DEV_OK;
-    for (int i = 0; i < WARM_UPS && status == DEV_OK; i++) {
-        double time_ns = 0, cpu_ns = 0;
-        status = run_once(sampler, &time_ns, &cpu_ns);
-        s->best_ns = MIN(s->best_ns, time_ns);
-        if (s->best_ns > LONG_NS || is_poor(sampler, s))
-            break;
-    }
-    return status;
-}
-
 static DeviceStatus take_one(const Sampler *sampler, Samples *s)
 {
     double time_ns = 0, cpu_ns = 0;
@@ -79,6 +65,23 @@ static DeviceStatus take_one(const Sampler *sampler, Samples *s)
     s->nvalid += s->valid[s->n++];
     s->best_ns = MIN(s->best_ns, time_ns);
     return DEV_OK;
+}
+
+// A run that is long, or already known to be poor, is not warmed up twice. A long one that
+// took all the time there was is a sample itself.
+static DeviceStatus warm_up(const Sampler *sampler, double start_s, Samples *s)
+{
+    DeviceStatus status = DEV_OK;
+    for (int i = 0; i < WARM_UPS && status == DEV_OK; i++) {
+        status = take_one(sampler, s);
+        bool is_long = s->best_ns > LONG_NS;
+        if (is_long && clock_s() - start_s > sampler->limit_s)
+            break;
+        s->n = s->nvalid = 0;
+        if (is_long || is_poor(sampler, s))
+            break;
+    }
+    return status;
 }
 
 // The sample that cannot be, as the processor's clock read too little; -1: none.
@@ -122,7 +125,7 @@ DeviceStatus sample_take(const Sampler *sampler, Trial *trial)
     int wanted = MIN(sampler->wanted, TRIAL_SAMPLES);
     int most = MIN(MAX(GIVE_UP, 2 * wanted), TRIAL_SAMPLES);
     double start = clock_s();
-    DeviceStatus status = warm_up(sampler, &s);
+    DeviceStatus status = warm_up(sampler, start, &s);
     while (status == DEV_OK && counted(sampler, &s) < wanted && s.n < most) {
         if (s.n > 0 && clock_s() - start > sampler->limit_s)
             break;

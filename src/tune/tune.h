@@ -134,6 +134,7 @@ struct TuneResult {
     uint64_t seed;
     double elapsed_s, space_points;
     double grace_s;         // beyond the budget, until a first kernel was right
+    double reference_s;     // that inputs and the reference took
     int64_t trials, reused; // reused: taken from the store
     int64_t count[TRIAL_STATUS_COUNT];
     double baseline_ns, best_ns;

@@ -13,7 +13,8 @@
 //           left: as long as the longest text so far, or more in proportion.
 //   grace   a search that ends without a kernel has wasted its time. So the device, the
 //           reference and the first few trials, until one is right, may go beyond the
-//           budget, and the result says by how much. What follows has the slack then.
+//           budget, and the result says by how much. There they are sampled once, and
+//           what follows has only what is left of the slack.
 #include "tune/internal.h"
 
 #include <math.h>
@@ -24,8 +25,8 @@
 static const double GRACE_S = 60;
 // For the reference beyond the budget.
 static const double REFERENCE_S = 120;
-// It has no bounds if they take longer than this share of the budget, or than a little.
-static const double PATIENCE = 0.5, PATIENCE_S = 10;
+// It has no bounds if they take longer than this share of the budget and the slack.
+static const double PATIENCE = 0.5;
 enum { FIRST_TRIALS = 8 };                           // after which none may ever be right
 static const double SLACK_S = 2, SLACK = 0.2;        // the larger of the two
 static const double ROOFLINE_S = 2, ROOFLINE = 0.15; // the lesser: for ceilings of a device
@@ -50,7 +51,7 @@ double tune_again_s(const Tune *t, double ns)
 
 double tune_patience_s(const Tune *t)
 {
-    return fmax(PATIENCE * t->budget_s, PATIENCE_S);
+    return PATIENCE * t->budget_s + slack_s(t);
 }
 
 // To make a set of further inputs and its reference, and to run the best on it.
@@ -96,15 +97,17 @@ static double search_end(const Tune *t, double end)
 
 void tune_set_end(Tune *t, BudgetPart part)
 {
-    double end = t->start_s + t->budget_s, right_s = t->spent.right_s;
+    double end = t->start_s + t->budget_s, right_s = t->spent.right_s, grace_s = 0;
     switch (part) {
     case BUDGET_REFERENCE: end = fmax(end, clock_s()) + REFERENCE_S; break;
     case BUDGET_SEARCH:
+        grace_s = t->nbest || !isfinite(end) ? 0 : first_s(t);
         end = t->nbest ? search_end(t, end) : fmax(end, t->spent.begun_s) + first_s(t);
         break;
-    case BUDGET_AFTERWARDS: end = fmax(end, right_s) + 0.75 * slack_s(t); break;
-    case BUDGET_CHECKS: end = fmax(end, right_s) + slack_s(t); break;
+    case BUDGET_AFTERWARDS: end = fmax(end + 0.75 * slack_s(t), right_s); break;
+    case BUDGET_CHECKS: end = fmax(end + slack_s(t), right_s); break;
     }
+    t->stop.grace_s = grace_s;
     t->stop.end_s = end;
 }
 

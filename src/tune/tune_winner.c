@@ -249,7 +249,9 @@ static const char *end_text(const Tune *t)
 {
     return stop_asked(&t->stop) ? arena_printf(t->arena, ", as %s", stop_text(&t->stop))
            : isfinite(t->budget_s)
-               ? arena_printf(t->arena, " within the budget of %g s", t->budget_s)
+               ? arena_printf(t->arena,
+                              " within the budget of %g s (the reference took %.1f s)",
+                              t->budget_s, t->result->reference_s)
                : "";
 }
 

@@ -201,6 +201,21 @@ static void test_disturbed_sample(void **state)
     assert_true(trial.time_ns == 6e6);
 }
 
+// Without time for samples, a run that is long is its own sample; short ones are warmed up.
+static void test_sample_without_time(void **state)
+{
+    (void)state;
+    const double slow[] = {3e9}, quick[] = {1e6}, share[] = {1};
+    Script script = {slow, share, 1, 0};
+    Sampler sampler = {scripted, &script, 5, 1, INFINITY, -1};
+    Trial trial = {0};
+    assert_int_equal(sample_take(&sampler, &trial), DEV_OK);
+    assert_true(trial.nsample == 1 && trial.time_ns == 3e9 && script.calls == 1);
+    script = (Script){quick, share, 1, 0};
+    assert_int_equal(sample_take(&sampler, &trial), DEV_OK);
+    assert_true(trial.nsample == 1 && trial.time_ns == 1e6 && script.calls == 3);
+}
+
 // A processor time far below all others of the point was misread.
 static void test_misread_sample(void **state)
 {
@@ -223,9 +238,13 @@ static void test_misread_sample(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pack),           cmocka_unit_test(test_check),
-        cmocka_unit_test(test_bounds),         cmocka_unit_test(test_scale),
-        cmocka_unit_test(test_sample),         cmocka_unit_test(test_disturbed_sample),
+        cmocka_unit_test(test_pack),
+        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_scale),
+        cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_disturbed_sample),
+        cmocka_unit_test(test_sample_without_time),
         cmocka_unit_test(test_misread_sample),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

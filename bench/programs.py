@@ -898,17 +898,18 @@ def keyed(d):
     keys = d.pick(5, 64, 256, 1000, 20000)
     way = d.pick("count", "sum", "max", "mean", "first")
     key = d.pick(f"abs(k) % {keys}", f"k % {keys}", f"(k * 7919) % {keys}", "k")
+    added = "float(v)" if kind == "half" else "v"
     if rank == 2 and d.pick(False, True):
-        d.note = f"rows of {min(keys, 256)} keys, {kind}"
-        total, start = ("x + float(y)", zero(kind)) if kind == "half" else ("x + y", zero(kind))
+        keys = min(keys, 256)
+        d.note = f"rows of {keys} keys, {kind}"
         d.define("keyed", [("k", array(shape[:1], "int")), ("a", array(shape, kind))],
-                 f"zip(k, a)\n    |> map(\\k v -> (abs(k) % {min(keys, 256)}, v)) |> reduceBy({min(keys, 256)},"
-                 f" \\s v -> zip(s, v) |> map(\\x y -> {total}), array({shape[1]}, \\i -> {start}))")
+                 f"zip(k, a)\n    |> map(\\k v -> (abs(k) % {keys}, v)) |> reduceBy({keys},"
+                 f" \\s v -> zip(s, v) |> map(\\x v -> x + {added}), array({shape[1]}, \\i -> {zero(kind)}))")
         return
     d.note = f"{way} of {keys} keys in {rank} dimensions, {kind}"
     value = {"count": "1", "mean": "(v, 1)"}.get(way, "v")
     fold = {"count": "+, 0", "sum": f"{sum_of(kind)}", "max": f"max, {LEAST[kind]}",
-            "mean": f"\\(s, n) (v, m) -> (s + {'float(v)' if kind == 'half' else 'v'}, n + m), ({zero(kind)}, 0)",
+            "mean": f"\\(s, n) (v, m) -> (s + {added}, n + m), ({zero(kind)}, 0)",
             "first": f"\\m v -> if m > v then m else v, {LEAST[kind]}"}[way]
     row = f"map(\\k v -> ({key}, {value})) |> reduceBy({keys}, {fold})"
     if rank == 1:
@@ -922,6 +923,18 @@ def keyed(d):
 
 CLASSES = {f.__name__: f for f in (elementwise, windows, folds, prefixes, rows, contractions,
                                    pipelines, steps, gathers, indexed, keyed)}
+
+
+def write(seed, n, folder):
+    """Draws n programs, a class after another from that of the seed; yields the path of each in the folder, and its small
+    sizes as text."""
+    names = list(CLASSES)
+    for number in range(n):
+        program = draw(seed, number, names[(seed + number) % len(names)])
+        path = f"{folder}/{program.klass}-{number}.fw"
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(program.text)
+        yield path, sizes_text(program.small())
 
 
 def draw(seed, number, klass):

@@ -93,10 +93,10 @@ static bool show_all(Forecast *s)
         return false;
     derive_plain(s->derivation, &plain);
     int n = derive_first(s->derivation, first, FIRST_MOST);
+    const Weights *weights = s->by.weights;
     if (cli_prints(o))
         printf("%s on %s: no kernel needs less than %.1f us\n", problem_label(s->problem),
                s->info.name, s->roofline_s * 1e6);
-    const Weights *weights = s->by.weights;
     if (cli_prints(o) && weights && !strstr(weights->device.name, s->info.name))
         printf("  the times are those of an %s, whose weights predict them\n",
                weights->device.name);

@@ -64,9 +64,9 @@ void derive_reference(const Derivation *derivation, Point *point);
 // point may add in any order, in whole arrays as many as one accumulator adds; else 0: the
 // sums of an item are whole.
 int64_t derive_terms(const Derivation *derivation);
+enum { FIRST_MOST = 48 }; // points that are often good, at most
 // Points that are often good, to try first, each once and not the plain one; returns how
 // many were written.
-enum { FIRST_MOST = 48 }; // the most points that a search tries first
 int derive_first(const Derivation *derivation, Point *point, int max);
 // How many of those, from the first on, come from an estimate of this very program.
 int derive_estimated(const Derivation *derivation);

@@ -407,14 +407,13 @@ static void settle_again(Derivation *d, DeriveWalk *w)
     const double gain = 0.85;
     const Shape before = d->shape;
     double least = INFINITY;
-    DeriveWalk way[AGAIN_ALL + 1];
-    bool tried[AGAIN_ALL + 1], changed = false;
-    for (int again = AGAIN_NOT; again <= AGAIN_ALL; again++) {
+    DeriveWalk way[AGAIN_ALL + 1] = {*w};
+    bool tried[AGAIN_ALL + 1] = {true}, changed = false;
+    for (int again = AGAIN_NOT + 1; again <= AGAIN_ALL; again++) {
         way[again] = *w;
-        // Rules change it in place.
-        way[again].r.expr = expr_clone(d->program->ir, w->r.expr);
-        tried[again] = !again || folds_again(&way[again], again == AGAIN_ALL);
-        changed |= again && tried[again];
+        way[again].r.expr =
+            expr_clone(d->program->ir, w->r.expr); // rules change it in place
+        changed |= tried[again] = folds_again(&way[again], again == AGAIN_ALL);
     }
     if (!changed)
         return;

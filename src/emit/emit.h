@@ -20,7 +20,7 @@ bool target_has_threads(const Target *target);      // else work-items become lo
 bool target_has_images(const Target *target);       // else buffers stay buffers
 bool target_takes_values(const Target *target);     // else scalars are buffers
 const char *target_extension(const Target *target); // "cl", "cu", "c"
-// Of a device that is not present, as columns of the table say: -1: as it is described.
+// What the table says of a device that is not present; -1: as its description says.
 int target_warp(const Target *target);
 int target_matrix_units(const Target *target);
 bool target_whole_local(const Target *target);

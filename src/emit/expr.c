@@ -664,7 +664,7 @@ static void put_by_form(Printer *p, const KExpr *e, Prec prec)
 
 // Integers ------------------------------------------------------------------------------
 
-// Of at least 32 bits, so that nothing overflows that C leaves open.
+// The unsigned type of at least 32 bits in which an operation may overflow.
 static const char *unsigned_text(const Printer *p, Scalar scalar)
 {
     const ScalarInfo *info = &scalar_info[scalar];

@@ -171,7 +171,8 @@ static void put_braced(Printer *p, const Block *block)
     p->computed.len = computed;
 }
 
-// Of items that are 4 x 8 a warp, warps along x first, by the item's number in the group.
+// The place of an item in its warp of 4 x 8 items, found from its number in the group;
+// warps go along x first.
 static void put_lane_id(Printer *p, int dim)
 {
     const Target *t = p->target;
@@ -194,8 +195,9 @@ static void put_group_number(Printer *p, int64_t across)
         (long long)across, t->id[LOOP_WRG], t->dim[1], t->id_close);
 }
 
-// Of groups that are numbered band by band of so many rows, which run at about the same
-// time, and so find in the cache what each other's rows and columns need.
+// The place of a group where groups are numbered in bands of so many rows: those of a band
+// run at about the same time, and find in the cache what each other's rows and columns
+// need.
 static bool put_band_id(Printer *p, int dim)
 {
     int64_t groups[2], band = p->kernel->band;

@@ -19,9 +19,9 @@ enum { SAMPLES_LEAST = 3, SAMPLES_MOST = 30 };
 enum { AGAIN_MOST = 100 };
 static const double AGAIN_WITHIN = 1.15;
 
-// Of points that are chosen by predictions: so many at random are predicted, in seconds; a
-// first and a second share of the rows are points that are often good, and points at
-// random.
+// How points are chosen by predictions: POOL says how many random points are predicted, and
+// in how many seconds. One row in SHARE_FIRST is a point that is often good, one in
+// SHARE_RANDOM a random one.
 enum { SHARE_FIRST = 5, SHARE_RANDOM = 3 };
 static const RankLimit POOL = {1000, 5};
 

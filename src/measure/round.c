@@ -483,8 +483,10 @@ static int count_free(const Runner *runner)
 // no compiler has a row of them when the others have none left.
 static int share_most(const Runner *runner)
 {
-    double fit = runner->compile_s > 0 ? PARCEL_S / runner->compile_s : SHARE;
-    return !runner->ahead ? 2 * SHARE : fit < 1 ? 1 : fit < SHARE ? (int)fit : SHARE;
+    if (!runner->ahead)
+        return 2 * SHARE;
+    bool quick = SHARE * runner->compile_s <= PARCEL_S; // also where it is not known
+    return quick ? SHARE : MAX((int)(PARCEL_S / runner->compile_s), 1);
 }
 
 // An even part of what waits, among the workers that have none yet.

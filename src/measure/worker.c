@@ -15,7 +15,7 @@ typedef struct {
     int fd;
     Executor *executor;
     PreparedJob **prepared; // prepared, not yet timed
-    int npiece;
+    int nprepared;
     bool inside; // a sandbox
 } WorkerSide;
 
@@ -103,8 +103,8 @@ static void do_open(WorkerSide *side, const json_t *message)
 static void keep(WorkerSide *side, PreparedJob *prepared)
 {
     side->prepared =
-        xrealloc(side->prepared, sizeof(PreparedJob *) * (size_t)(side->npiece + 1));
-    side->prepared[side->npiece++] = prepared;
+        xrealloc(side->prepared, sizeof(PreparedJob *) * (size_t)(side->nprepared + 1));
+    side->prepared[side->nprepared++] = prepared;
 }
 
 // Checks a prepared job that is built, reports, and keeps it if all is well so far.
@@ -150,11 +150,11 @@ static void do_prepare(WorkerSide *side, const json_t *message)
 static void do_time(WorkerSide *side, const json_t *message)
 {
     int number = (int)json_int_of(message, "job", 0);
-    for (int i = 0; i < side->npiece; i++) {
+    for (int i = 0; i < side->nprepared; i++) {
         PreparedJob *prepared = side->prepared[i];
         if (prepared_number(prepared) != number)
             continue;
-        side->prepared[i] = side->prepared[--side->npiece];
+        side->prepared[i] = side->prepared[--side->nprepared];
         int turn = take_turn(side, message, "time", number);
         executor_time(side->executor, prepared, message);
         end_turn(turn);
@@ -167,9 +167,9 @@ static void do_time(WorkerSide *side, const json_t *message)
 
 static void drop_pieces(WorkerSide *side)
 {
-    for (int i = 0; i < side->npiece; i++)
+    for (int i = 0; i < side->nprepared; i++)
         prepared_free(side->executor, side->prepared[i]);
-    side->npiece = 0;
+    side->nprepared = 0;
 }
 
 static void do_drop(WorkerSide *side, const json_t *message)

@@ -18,7 +18,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 sys.path.insert(0, f"{HERE}/../../bench")
-import programs as classes  # noqa: E402
+import programs  # noqa: E402
 
 FOREWARP = os.path.abspath(os.environ.get("FOREWARP", "build/forewarp"))
 COUNTS = re.compile(r"(\d+) (ok|wrong-result|build-failed|crashed|timed-out|failed|out-of-resources)")
@@ -58,17 +58,10 @@ def main():
     seed = int(o.commit[:7], 16) if o.commit else o.seed
     files = o.programs or sorted(f"{HERE}/{f}" for f in os.listdir(HERE) if f.endswith(".fw"))
     right = wrong = 0
-    fit = {}  # sizes that a drawn program needs
     folder = tempfile.TemporaryDirectory(prefix="forewarp-alarms-")  # one store: what a device reaches is measured once
-    names = list(classes.CLASSES)
-    for number in range(o.population):
-        drawn = classes.draw(seed, number, names[(seed + number) % len(names)])
-        files.append(f"{folder.name}/{drawn.klass}-{number}.fw")
-        with open(files[-1], "w", encoding="utf-8") as f:
-            f.write(drawn.text)
-        fit[files[-1]] = ",".join(f"{name}={size}" for name, size in drawn.small().items())
-    for file in files:
-        text = tune(file, o.device, fit.get(file) or sizes(file, o.size), o.points, seed, folder.name)
+    drawn = programs.write(seed, o.population, folder.name)
+    for file, fit in [*((file, sizes(file, o.size)) for file in files), *drawn]:
+        text = tune(file, o.device, fit, o.points, seed, folder.name)
         count = {status: int(n) for n, status in COUNTS.findall(text)}
         reference = re.search(r"reference: (.*)", text)
         print(f"{os.path.basename(file)}: {count}; {reference[1] if reference else text}", flush=True)

@@ -9,6 +9,7 @@
 #include "derive/derive.h"
 #include "rewrite/rewrite.h"
 
+#include <ctype.h>
 #include <string.h>
 
 // One row of a topic: a name (NULL after the last one), and what it is.
@@ -205,7 +206,8 @@ int cli_help(FILE *out)
     for (int i = 0; i < COMMANDS; i++)
         put_entry(out, commands[i].name, commands[i].args, commands[i].doc);
     fputs(
-        "\nTopics (`forewarp help TOPIC`; `forewarp help slide2` or `lx` for one word):\n ",
+        "\nTopics (`forewarp help TOPIC`; `forewarp help slide2`, `lx` or `budget` for one "
+        "word):\n ",
         out);
     for (int i = 0; i < TOPICS; i++)
         fprintf(out, "%s %s", i ? "," : "", topics[i].name);
@@ -217,6 +219,65 @@ int cli_help(FILE *out)
         "  forewarp report forewarp-out                what was tried, as a page of HTML\n",
         out);
     return 0;
+}
+
+static void put_option(const OptionRow *row)
+{
+    const char *of = "";
+    printf("  --%s%s%s", row->name, row->arg ? "=" : "", row->arg ? row->arg : "");
+    if (row->letter)
+        printf(", -%c", row->letter);
+    for (int i = 0; i < COMMANDS && row->commands != FOR_ALL; i++)
+        if (row->commands & 1 << i) {
+            printf("%s%s", *of ? of : " (", commands[i].name);
+            of = ", ";
+        }
+    printf("%s\n      %s\n", *of ? ")" : "", row->doc);
+}
+
+// The option that is called so, without its hyphens.
+static bool explain_option(const char *word)
+{
+    for (int i = 0; i < OPTIONS; i++)
+        if (strcmp(word, option_rows[i].name) == 0) {
+            put_option(&option_rows[i]);
+            return true;
+        }
+    return false;
+}
+
+// Is it a whole word of the text?
+static bool has_word(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)); at++)
+        if ((at == text || !isalnum((unsigned char)at[-1])) &&
+            !isalnum((unsigned char)at[n]))
+            return true;
+    return false;
+}
+
+// Every command, option and row of a topic whose description has the word.
+static bool list_mentions(const char *word)
+{
+    bool found = false;
+    for (int i = 0; i < COMMANDS; i++)
+        if (has_word(commands[i].doc, word)) {
+            put_entry(stdout, commands[i].name, commands[i].args, commands[i].doc);
+            found = true;
+        }
+    for (int i = 0; i < OPTIONS; i++)
+        if (has_word(option_rows[i].doc, word)) {
+            put_option(&option_rows[i]);
+            found = true;
+        }
+    for (int t = 0; t < TOPICS; t++)
+        for (int i = 0; topics[t].row(i).name; i++)
+            if (has_word(topics[t].row(i).doc, word)) {
+                put_entry(stdout, topics[t].row(i).name, "", topics[t].row(i).doc);
+                found = true;
+            }
+    return found;
 }
 
 static void no_help(Options *o, const char *word)
@@ -262,7 +323,8 @@ int cmd_help(Options *o)
             cli_command_help(&commands[i]);
             return 0;
         }
-    if (explain(word))
+    bool explained = explain(word);
+    if (explain_option(word) || explained || (*word && list_mentions(word)))
         return 0;
     no_help(o, word);
     return 2;

@@ -46,6 +46,18 @@ END
 passes "accesses that no element meets" "$FOREWARP" run "$tmp/corners.fw" -s N=5,M=5 -d host --check \
     --point lx=16,ly=1,bx=8,by=4
 
+# Components that hand on what others held before: all change at once.
+cat >"$tmp/late.fw" <<'END'
+size R, T
+def f(a: [R][T]float) =
+  let fold = map(\r -> reduce(\(p, q, o) x -> (x + 1.2 * p - 0.5 * q, p, q), (0.0, 0.0, 0.0), r), a) in
+  let loop = map(\r -> iterate(50, \p q -> (r[0] + 1.2 * p - 0.5 * q, p), (0.0, 0.0)), a) in
+  (map(\t -> t.2, fold), map(\t -> t.1, loop), map(\r -> r |> scan(\(p, q) x -> (q, p + x), (0.0, 1.0)) |> map(\y -> y.0), a))
+END
+for device in host opencl:0; do
+    passes "components that change at once, on $device" "$FOREWARP" run "$tmp/late.fw" -s R=9,T=30 -d $device --check
+done
+
 # Rows that a loop makes, folded by groups under two maps: what the loop makes has a place.
 cat >"$tmp/rows.fw" <<'END'
 def f(a: [303]float) =

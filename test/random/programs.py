@@ -481,15 +481,24 @@ class Generator:
         folds = [self.fold(t) for t in types]
         terms = [self.scalar(known, t, self.rng.randint(0, 3)) for t in types]
         steps, data = [], []
+        late = self.rng.choice([0, 0, 0, 1, 2])  # components that hold what the first one was before
+        one = len(types) + late == 1
         for i, (type_, fold, term) in enumerate(zip(types, folds, terms)):
             op = fold[0]
-            a = acc if len(types) == 1 else f"{acc}.{i}"
+            a = acc if one else f"{acc}.{i}"
             a, b = (term.text, a) if self.chance(0.3) else (a, term.text)
             steps.append(f"({a} {op} {b})" if op in OPERATORS else f"{op}({a}, {b})")
             all_terms, _ = self.closed(term, x.batch, lengths_of(x.type, 1))
             data.append(self.folded(type_, fold, all_terms, x.batch, scan))
+            if i == 0:
+                first = self.folded(type_, fold, all_terms, x.batch, True) if late else None
+        for k in range(late):
+            begin = np.full_like(np.take(first, [0], axis=x.batch), folds[0][1])
+            first = np.concatenate([begin, np.delete(first, -1, axis=x.batch)], axis=x.batch)
+            data.append(first if scan else np.take(first, -1, axis=x.batch))
+            steps.append(f"{acc}.{len(types) - 1 + k if k else 0}")
+        types, folds = types + types[:1] * late, folds + folds[:1] * late
         start = ", ".join(self.start(t, value) for t, (_, value, _) in zip(types, folds))
-        one = len(types) == 1
         result = types[0] if one else Tuple(tuple(types))
         text = self.call(pattern, [f"\\{acc} {element.text} -> " + (steps[0] if one else f"({', '.join(steps)})"),
                                    start if one else f"({start})"], x.text)

@@ -57,9 +57,9 @@ bool by_groups(const Derivation *d, const Point *point)
 static bool has_part(const Shape *s, int64_t parts)
 {
     enum { TERMS_LEAST = 128, OUTPUTS_MOST = 1 << 24 };
-    const double outputs = (double)s->tall * (double)s->wide;
     return parts * 16 <= s->fold ||
-           (parts * TERMS_LEAST <= s->split && (double)parts * outputs <= OUTPUTS_MOST);
+           (parts * TERMS_LEAST <= s->split && (double)parts * s->least <= OUTPUTS_MOST &&
+            (double)parts * s->most <= INT32_MAX);
 }
 
 void add_parts(Derivation *d)

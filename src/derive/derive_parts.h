@@ -20,6 +20,7 @@ typedef struct {
 
 // What the program is made of, found once: it decides which parameters there are.
 typedef struct {
+    const Program *program;
     bool lowered;           // it says itself which threads do what
     int dims;               // most dimensions of one nest
     bool rectangular;       // some nest is one map over all its dimensions
@@ -42,9 +43,10 @@ typedef struct {
     int64_t scan_bytes;     // what it must: of the prefixes that its items share
     bool product;           // a fold over each pair of rows of two arrays
     int unit_bytes;         // of its factors on matrix units; 0: they do not do it
-    int64_t tall, wide;     // how many rows of the one, and of the other
-    int64_t batch, depth;   // of such products; the length of the fold
-    int64_t split;          // the length, where the fold can have parts; 0: it cannot
+    int64_t tall, wide;     // how many rows of the one, and of the other, at usual sizes
+    int64_t batch, depth;   // of such products; the length of the fold, at usual sizes
+    int64_t split;          // its most, where the fold can have parts; 0: it cannot
+    double least, most;     // outputs of the product, whatever the sizes
     int64_t common;         // divides the lengths of the folds of all products
     bool open_product;      // a length of one has no value
     bool integer;           // it is of integers

@@ -298,7 +298,7 @@ static double join_cost(const Derivation *d, const ProductTiles *t, double units
     enum { LAUNCH = 4000, WAIT = 30, WORDS_A_CYCLE = 4 };
     const Shape *s = &d->shape;
     const double words = (double)s->tall * (double)s->wide * (double)t->parts;
-    const double left = (double)(s->split % (8 * t->parts));
+    const double left = (double)(s->depth % (8 * t->parts));
     return t->parts < 2 ? 0
                         : LAUNCH + WAIT * ((double)t->parts + 2 * left) +
                               2 * words / (units * WORDS_A_CYCLE);
@@ -334,7 +334,7 @@ static void choose_tile_parts(const Derivation *d, ProductTiles *t)
     int64_t best = 1;
     for (int i = 0; at >= 0 && i < space_param(d->space, at)->n; i++) {
         t->parts = (int64_t)space_param(d->space, at)->value[i];
-        bool fits = t->parts == 1 || t->parts <= d->shape.split;
+        bool fits = t->parts == 1 || t->parts <= MIN(d->shape.split, d->shape.depth);
         double cost = fits && order_has(d, "parts", t->parts) ? tiles_cost(d, t) : INFINITY;
         if (cost < least) {
             least = cost;

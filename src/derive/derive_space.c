@@ -73,33 +73,61 @@ static int64_t common_divisor(int64_t a, int64_t b)
 
 enum { LARGE = 4096 };
 
-// A length, or the most that it may be; one that has no value, as in symbolic counts, is
-// taken to be large, and the plain point has no tiles then.
+static bool usual_size(void *program, const Arith *var, int64_t *value)
+{
+    const Program *p = program;
+    for (int i = 0; i < p->sizes.len; i++)
+        if (p->sizes.at[i].arith == var)
+            *value = p->sizes.at[i].usual;
+    return *value > 0;
+}
+
+static int64_t most_length(const void *user, const Arith *len)
+{
+    (void)user;
+    return arith_most(len);
+}
+
+// A length at the sizes that are tuned for, or else the most that it may be.
+static int64_t usual_length(const void *program, const Arith *len)
+{
+    int64_t value = 0;
+    return arith_eval(len, usual_size, (void *)program, &value) ? value : arith_most(len);
+}
+
+// One that has no value, as in symbolic counts, is taken to be large, and the plain point
+// has no tiles then.
 static int64_t extent(Shape *shape, const Arith *len)
 {
-    const int64_t most = arith_most(len);
-    const bool open = most >= INT32_MAX;
+    const int64_t length = usual_length(shape->program, len);
+    const bool open = length >= INT32_MAX;
     shape->open_product |= open;
-    return open ? LARGE : most;
+    return open ? LARGE : length;
+}
+
+static double least_length(const Program *program, const Arith *len)
+{
+    int64_t low, high;
+    arith_range(program->ir->arith, len, &low, &high);
+    return (double)MAX(low, 1);
 }
 
 // Has a product by itself a fold that rules take apart? One in a batch has groups enough.
-static int64_t split_length(const Expr *inner, int64_t batch, int64_t depth)
+static bool has_split(const Expr *inner, int64_t batch)
 {
     Path at = {0};
-    return batch == 1 && path_to_fold(inner->fun->arg[0], &at, NULL) ? depth : 0;
+    return batch == 1 && path_to_fold(inner->fun->arg[0], &at, NULL);
 }
 
 // The largest of several.
 static void note_product(Shape *shape, const Expr *map, int64_t batch)
 {
-    const Expr *inner = map->fun->arg[0];
-    const Type *scalar = type_elem(inner->type, 1);
-    const int64_t tall = extent(shape, map->type->len);
-    const int64_t wide = extent(shape, inner->type->len);
-    const int64_t terms = expr_fold_terms(inner->fun->arg[0]); // 1: not known
-    const int64_t depth = terms > 1 ? terms : LARGE;
-    shape->common = common_divisor(shape->common, terms);
+    const Expr *inner = map->fun->arg[0], *body = inner->fun->arg[0];
+    const Arith *rows = map->type->len, *columns = inner->type->len;
+    const int64_t tall = extent(shape, rows), wide = extent(shape, columns);
+    const int64_t terms = expr_fold_terms_by(body, usual_length, shape->program);
+    const int64_t depth = terms > 1 && terms < INT32_MAX ? terms : LARGE;
+    shape->common = common_divisor(shape->common, expr_fold_terms(body));
     if (shape->product && (double)tall * (double)wide * (double)batch * (double)depth <=
                               (double)shape->tall * (double)shape->wide *
                                   (double)shape->batch * (double)shape->depth)
@@ -109,8 +137,12 @@ static void note_product(Shape *shape, const Expr *map, int64_t batch)
     shape->wide = wide;
     shape->batch = batch;
     shape->depth = depth;
-    shape->split = terms > 1 ? split_length(inner, batch, depth) : 0;
-    shape->integer = scalar_info[scalar->scalar].kind != SCALAR_FLOAT;
+    shape->split =
+        has_split(inner, batch) ? expr_fold_terms_by(body, most_length, NULL) : 0;
+    shape->least =
+        least_length(shape->program, rows) * least_length(shape->program, columns);
+    shape->most = (double)arith_most(rows) * (double)arith_most(columns);
+    shape->integer = scalar_info[type_elem(inner->type, 1)->scalar].kind != SCALAR_FLOAT;
 }
 
 static void note_map(Shape *shape, Expr *map)
@@ -550,6 +582,7 @@ Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags 
     Derivation *d = xcalloc(1, sizeof *d);
     d->program = program;
     d->device = *device;
+    d->shape.program = program;
     d->shape.dims = lowered_dims(program->main->body);
     d->shape.lowered = d->shape.dims > 0;
     DeriveWalk w = {0};

@@ -302,6 +302,8 @@ static bool copy_sizes(Bind *b)
             size.range = binding_range(&size, binding);
             size.generic = true;
         }
+        if (binding)
+            size.usual = binding->value;
         bool number = arith_is_const(size.arith, NULL);
         b->to->generic |= number && (size.generic || (binding && binding->range.high));
         size.generic &= !number;

@@ -275,17 +275,30 @@ bool expr_decides(const Expr *expr)
     return expr_find(expr, decides, NULL);
 }
 
-int64_t expr_fold_terms(const Expr *expr)
+int64_t expr_fold_terms_by(const Expr *expr, LengthOf *length, const void *user)
 {
-    int64_t most = expr->fun ? expr_fold_terms(expr->fun) : 1, len = 1;
+    int64_t most = expr->fun ? expr_fold_terms_by(expr->fun, length, user) : 1, len = 1;
     for (int i = 0; i < expr->narg; i++) {
-        int64_t terms = expr_fold_terms(expr->arg[i]);
+        int64_t terms = expr_fold_terms_by(expr->arg[i], length, user);
         most = MAX(most, terms);
     }
     if (expr->kind == E_PATTERN &&
         (expr->pattern == P_REDUCE || expr->pattern == P_REDUCEBY))
-        arith_is_const(expr->arg[1]->type->len, &len);
+        len = length(user, expr->arg[1]->type->len);
     return most * MAX(len, 1);
+}
+
+static int64_t known_length(const void *user, const Arith *len)
+{
+    int64_t known = 1;
+    (void)user;
+    arith_is_const(len, &known);
+    return known;
+}
+
+int64_t expr_fold_terms(const Expr *expr)
+{
+    return expr_fold_terms_by(expr, known_length, NULL);
 }
 
 int expr_uses_item(const Expr *expr, const Param *param, int item)

@@ -201,6 +201,7 @@ typedef struct {
     Span span;
     bool generic;    // stays a kernel argument
     SizeRange range; // of a generic one
+    int64_t usual;   // the value that a generic one is tuned for; 0: none
 } SizeDecl;
 
 // Everything of one parsed text lives in its arena and arithmetic context.
@@ -337,8 +338,11 @@ bool expr_mentions(const Expr *expr, const Param *param);
 // Functions without a body may.
 bool op_decides(Op op, const Type *arg);
 bool expr_decides(const Expr *expr);
-// Terms of the longest fold, folds of folds being one; 1: there is none.
+// Terms of the longest fold, folds of folds being one; 1: there is none. As long as they
+// are known to be, or as length says.
 int64_t expr_fold_terms(const Expr *expr);
+typedef int64_t LengthOf(const void *user, const Arith *len);
+int64_t expr_fold_terms_by(const Expr *expr, LengthOf *length, const void *user);
 int expr_uses(const Expr *expr, const Param *param); // up to 2; under a lambda as 2
 int expr_uses_item(const Expr *expr, const Param *param, int item); // of a tuple
 

@@ -57,13 +57,15 @@ static bool used_from(const Block *block, int from, const Var *var)
 
 // Where the first barrier of a loop is that copies in the manner described; -1 if it does
 // not, or what it makes is used after.
-static int copies_until(const Stm *loop)
+static int copies_until(ArithCtx *ctx, const Stm *loop)
 {
-    int64_t n;
+    int64_t n = 2; // of an open number of turns, if it has one
     const Block *body = &loop->body;
     int loads = 0, i = 0;
     if (loop->kind != ST_FOR || loop->loop != LOOP_SEQ ||
-        !arith_is_const(loop->extent, &n) || n < 2)
+        (arith_is_const(loop->extent, &n)
+             ? n < 2
+             : !arith_lt(ctx, arith_const(ctx, 0), loop->extent)))
         return -1;
     for (; i < body->len && body->at[i]->kind != ST_BARRIER; i++) {
         if (!is_copy(body->at[i]))
@@ -192,7 +194,7 @@ static void walk_block(Ahead *a, Block *block)
         walk_block(a, &stm->body);
         walk_block(a, &stm->other);
         a->out = &out;
-        int barrier = copies_until(stm);
+        int barrier = copies_until(a->pass->ctx, stm);
         if (barrier >= 0)
             load_ahead(a, stm, barrier);
         VEC_PUSH(a->pass->arena, &out, stm);

@@ -99,13 +99,12 @@ static Expr *element(Rewrite *rw, const Expr *array, Expr *place)
 }
 
 // n elements of an array from first on, which may be a part's number times n.
-static Expr *elements_from(Rewrite *rw, const Expr *array, Expr *first, int64_t n)
+static Expr *elements_from(Rewrite *rw, const Expr *array, Expr *first, const Arith *n)
 {
     Param *j = fresh(rw, "j");
-    const Arith *len = num(rw, n);
     Expr *place = expr_op(rw->ir, OP_ADD, first, use(rw, j), NULL);
     Expr *f = make_lambda(rw, j, element(rw, array, place));
-    return expr_pattern(rw->ir, P_ARRAY, 1, 0, &len, f, NULL, 0);
+    return expr_pattern(rw->ir, P_ARRAY, 1, 0, &n, f, NULL, 0);
 }
 
 // The same product, of what g makes of the fold.
@@ -119,33 +118,45 @@ static Expr *product_of(Rewrite *rw, const Expr *at, Expr *body)
     return copy_of(rw, all);
 }
 
-// The parts of the fold are as long as each other, and of whole vectors where the fold is;
-// who joins them folds the few elements that are left.
+// How long each of the parts of a fold is: of whole vectors where the fold is, unless they
+// would then be empty; NULL: some would be.
+static const Arith *part_length(Rewrite *rw, const Arith *len, int64_t parts)
+{
+    ArithCtx *c = rw->ir->arith;
+    for (int i = 0; i < 3; i++) {
+        const int64_t vector = (const int64_t[]){8, 4, 1}[i];
+        if (divides(rw, vector, len) && arith_le(c, num(rw, vector * parts), len))
+            return arith_mulc(c, arith_divc(c, len, vector * parts), vector);
+    }
+    return NULL;
+}
+
+// The parts of the fold are as long as each other; who joins them folds the few elements
+// that are left.
 Expr *rule_productSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     const int64_t parts = args->at[0];
     const Expr *inner = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL;
     Path where = {0};
-    int64_t len;
     if (!inner || !is_dims(inner, P_MAP, 1) || parts < 1 ||
         !path_to_fold(inner->fun->arg[0], &where, regroupable))
         return NULL;
     const Expr *body = inner->fun->arg[0], *fold = path_find(body, &where);
-    if (!arith_is_const(fold->arg[1]->type->len, &len) || len < parts ||
-        expr_mentions(inner->arg[0], at->fun->params[0]))
+    const Arith *len = fold->arg[1]->type->len, *n = part_length(rw, len, parts);
+    if (!n || expr_mentions(inner->arg[0], at->fun->params[0]))
         return NULL;
-    const int64_t vector = len % 8 == 0 ? 8 : len % 4 == 0 ? 4 : 1;
-    const int64_t n = MAX(len / parts / vector * vector, len / parts % vector);
-    const int64_t done = n * parts;
+    const Arith *done = arith_mulc(rw->ir->arith, n, parts);
     Param *k = fresh(rw, "k"), *p = fresh(rw, "p"), *t = fresh(rw, "t"),
           *u = fresh(rw, "u");
-    Expr *part = elements_from(rw, fold->arg[1], arith_of(rw, OP_MUL, use(rw, k), n), n);
+    Expr *part =
+        elements_from(rw, fold->arg[1],
+                      expr_op(rw->ir, OP_MUL, use(rw, k), expr_num(rw->ir, n), NULL), n);
     Expr *each = product_of(rw, at, fold_like(rw, fold, P_REDUCE, part));
     Expr *partial = make_map(rw, 1, make_lambda(rw, k, each), counting(rw, num(rw, parts)));
     Expr *sum = fold_like(rw, fold, P_REDUCE, expr_get(rw->ir, use(rw, u), 1));
-    if (done < len) {
-        Expr *first = expr_literal(rw->ir, (double)done, false);
-        Expr *rest = elements_from(rw, fold->arg[1], first, len - done);
+    if (done != len) {
+        const Arith *left = arith_sub(rw->ir->arith, len, done);
+        Expr *rest = elements_from(rw, fold->arg[1], expr_num(rw->ir, done), left);
         rest = fold_like(rw, fold, P_REDUCE, rest);
         sum = call_all(rw, fold->fun, (const Expr *[]){sum, rest});
     }
@@ -415,15 +426,21 @@ Expr *copied_together(Staging *s, Expr *flat, int64_t lanes)
 
 // Which tile of the fold: number part, or the one that ends where the fold does.
 typedef struct {
-    Param *part;   // NULL: it
-    int64_t first; // begins there,
-    int64_t done;  // and so many of its elements are folded already
+    Param *part;        // NULL: it
+    const Arith *first; // begins there,
+    const Arith *done;  // so many of its elements are folded already,
+    const Arith *left;  // and so many are not
+    const Arith *last;  // element of the fold; NULL: the tile has none beyond it
 } TilePlace;
 
 static Expr *element_of(const Staging *s, const TilePlace *tile, Expr *within)
 {
-    return tile->part ? number_of(s->rw, tile->part, s->step, within)
-                      : arith_of(s->rw, OP_ADD, within, tile->first);
+    Rewrite *rw = s->rw;
+    if (tile->part)
+        return number_of(rw, tile->part, s->step, within);
+    Expr *at = expr_op(rw->ir, OP_ADD, within, expr_num(rw->ir, tile->first), NULL);
+    return tile->last ? expr_op(rw->ir, OP_MINIMUM, at, expr_num(rw->ir, tile->last), NULL)
+                      : at;
 }
 
 // The tile of an operand: [step][rows], read along what is contiguous.
@@ -477,11 +494,15 @@ static Expr *fold_tile(Staging *s, const Expr *at, Expr *acc, const TilePlace *t
     body = redirect(s, body, within, false);
     body = expr_replace(rw->ir, body, s->k, element_of(s, tile, use(rw, within)));
     Expr *f = expr_lambda(rw->ir, (Param *[]){at->fun->params[0], within}, 2, body);
-    const Arith *len = num(rw, s->step - tile->done);
-    Expr *skip = arith_of(rw, OP_ADD, use(rw, number), tile->done);
-    Expr *numbers = tile->done ? expr_pattern(rw->ir, P_ARRAY, 1, 0, &len,
-                                              make_lambda(rw, number, skip), NULL, 0)
-                               : counting(rw, len);
+    Expr *numbers;
+    if (tile->part) {
+        numbers = counting(rw, num(rw, s->step));
+    } else {
+        Expr *skip =
+            expr_op(rw->ir, OP_ADD, use(rw, number), expr_num(rw->ir, tile->done), NULL);
+        numbers = expr_pattern(rw->ir, P_ARRAY, 1, 0, &tile->left,
+                               make_lambda(rw, number, skip), NULL, 0);
+    }
     body = make_reduce(rw, P_REDSEQ, expr_clone(rw->ir, f), acc, numbers);
     for (int i = s->n - 1; i >= 0 && s->ok; i--) {
         Expr *copied = staged(s, i, tile);
@@ -491,15 +512,38 @@ static Expr *fold_tile(Staging *s, const Expr *at, Expr *acc, const TilePlace *t
 }
 
 // What is left behind the last whole tile is folded from a tile that ends there, of which
-// the beginning was folded before.
+// the beginning was folded before. Where it is not known whether anything is left, that is
+// a loop of one turn or none.
+static Expr *fold_left(Staging *s, const Expr *at, Expr *all)
+{
+    Rewrite *rw = s->rw;
+    ArithCtx *c = rw->ir->arith;
+    const Arith *len = at->arg[1]->type->len, *step = num(rw, s->step);
+    const Arith *left = arith_mod(c, len, step);
+    const Arith *first = arith_max(c, arith_sub(c, len, step), num(rw, 0));
+    const Arith *done = arith_sub(c, arith_sub(c, len, left), first);
+    TilePlace place = {NULL, first, done, left, NULL};
+    if (!arith_le(c, step, len))
+        place.last = arith_addc(c, len, -1);
+    if (arith_is_const(left, NULL))
+        return fold_tile(s, at, all, &place);
+    Param *acc = fresh(rw, "acc"), *turn = fresh(rw, "turn");
+    Expr *body = fold_tile(s, at, use(rw, acc), &place);
+    Expr *f = body ? expr_lambda(rw->ir, (Param *[]){acc, turn}, 2, body) : NULL;
+    return f ? make_reduce(rw, P_REDSEQ, f, all,
+                           counting(rw, arith_ceil_div(c, left, step)))
+             : NULL;
+}
+
 Expr *rule_stageTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    int64_t len;
     const int64_t step = args->at[0];
     if (!is(at, P_REDSEQ) || !is_dims(at->arg[1], P_ARRAY, 1) || step < 1 ||
-        (!divides(rw, step, at->arg[1]->type->len) &&
-         (!arith_is_const(at->arg[1]->type->len, &len) || len < step)) ||
+        !arith_le(rw->ir->arith, num(rw, 1), at->arg[1]->type->len) ||
         !expr_is_use(at->arg[1]->fun->arg[0], at->arg[1]->fun->params[0]))
+        return NULL;
+    int64_t len;
+    if (arith_is_const(at->arg[1]->type->len, &len) && len < step)
         return NULL;
     Staging s = {.rw = rw, .k = at->fun->params[1], .step = step, .ok = true};
     if (!find_items(&s))
@@ -514,7 +558,5 @@ Expr *rule_stageTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Arith *parts = arith_divc(rw->ir->arith, at->arg[1]->type->len, step);
     Expr *f = expr_lambda(rw->ir, (Param *[]){acc, part}, 2, body);
     Expr *all = make_reduce(rw, P_REDSEQ, f, copy_of(rw, at->arg[0]), counting(rw, parts));
-    if (divides(rw, step, at->arg[1]->type->len))
-        return all;
-    return fold_tile(&s, at, all, &(TilePlace){NULL, len - step, step - len % step});
+    return divides(rw, step, at->arg[1]->type->len) ? all : fold_left(&s, at, all);
 }

@@ -91,17 +91,40 @@ static RunnerConfig limits_on(const char *device)
 }
 
 enum { POINTS_FIRST = 7 };
+typedef enum { POINTS_ANY, POINTS_TO_TRY_FIRST, POINTS_STAGED } Which;
+
+// Points of a product whose groups copy tiles, each with another number of parts.
+static int staged_points(const Space *space, Arena *arena, Point **point)
+{
+    enum { SET = 7 };
+    static const char *const name[SET] = {"lx", "ly", "bx", "by", "stage", "parts", "load"};
+    static const char *const value[][SET] = {{"8", "4", "2", "2", "8", "4", "ahead"},
+                                             {"4", "8", "4", "2", "16", "1", "now"},
+                                             {"8", "8", "2", "4", "32", "2", "ahead"}};
+    *point = NEW_ARRAY(arena, Point, COUNTOF(value));
+    for (int i = 0; i < COUNTOF(value); i++) {
+        Point *p = &(*point)[i];
+        memset(p, 0, sizeof *p);
+        assert_true(space_set(space, p, "product", "blocks"));
+        for (int k = 0; k < SET; k++)
+            assert_true(space_set(space, p, name[k], value[i][k]));
+        assert_true(space_valid(space, p));
+    }
+    return COUNTOF(value);
+}
 
 // The points to try first, or the plain one and random ones, other ones on other devices;
 // returns how many. On OpenCL, where a compilation takes longest, one of each example is
 // enough: many other tests run the plain one.
-static int choose_points(const Derivation *derivation, const char *device, bool first,
+static int choose_points(const Derivation *derivation, const char *device, Which which,
                          Arena *arena, Point **point)
 {
     const Space *space = derive_space(derivation);
+    if (which == POINTS_STAGED)
+        return staged_points(space, arena, point);
     int n = MIN(points_wanted(), (int)fmin(space_count(space), 1e6));
     *point = NEW_ARRAY(arena, Point, n + 1 + POINTS_FIRST);
-    if (first)
+    if (which == POINTS_TO_TRY_FIRST)
         return derive_first(derivation, *point, POINTS_FIRST);
     Rng rng;
     rng_seed(&rng, 7 + (uint64_t)strlen(device));
@@ -119,7 +142,7 @@ static bool runs_half(const Problem *problem, const DeviceInfo *info)
            !strstr(problem->source.text, "half");
 }
 
-static int try_points(Problem *problem, const char *name, Bed *bed, bool first,
+static int try_points(Problem *problem, const char *name, Bed *bed, Which which,
                       Arena *arena, Diags *diags)
 {
     if (!bed_expect(bed, problem, arena, diags))
@@ -134,7 +157,7 @@ static int try_points(Problem *problem, const char *name, Bed *bed, bool first,
     buf_init(&prelude);
     emit_prelude(&prelude, target, problem->general);
     Point *point;
-    int n = choose_points(derivation, bed->config.device, first, arena, &point);
+    int n = choose_points(derivation, bed->config.device, which, arena, &point);
     Candidate *candidate = NEW_ARRAY(arena, Candidate, n);
     Job *job = NEW_ARRAY(arena, Job, n);
     Report report = {name, bed->config.device, candidate, derivation, n, 0};
@@ -154,10 +177,10 @@ static int try_points(Problem *problem, const char *name, Bed *bed, bool first,
 }
 
 // The problem is bound, or NULL with what diags say; it is freed.
-static int try_problem(Problem *problem, const char *path, const int64_t *sizes, Bed *bed,
+static int try_problem(Problem *problem, const char *path, Which which, Bed *bed,
                        Arena *arena, Diags *diags)
 {
-    int wrong = problem ? try_points(problem, path, bed, sizes == even, arena, diags) : 1;
+    int wrong = problem ? try_points(problem, path, bed, which, arena, diags) : 1;
     Buf text;
     buf_init(&text);
     diags_print(&text, diags);
@@ -173,7 +196,8 @@ static int try_example(const char *path, const int64_t *sizes, Bed *bed)
     Arena *arena = arena_new();
     Diags diags;
     diags_init(&diags, arena);
-    int wrong = try_problem(load(path, sizes, &diags), path, sizes, bed, arena, &diags);
+    Which which = sizes == even ? POINTS_TO_TRY_FIRST : POINTS_ANY;
+    int wrong = try_problem(load(path, sizes, &diags), path, which, bed, arena, &diags);
     arena_free(arena);
     return wrong;
 }
@@ -197,7 +221,7 @@ static int try_border(const char *border, const char *type, Bed *bed)
         problem = NULL;
     }
     const char *name = arena_printf(arena, "%s border of %s", border, type);
-    int wrong = try_problem(problem, name, odd, bed, arena, &diags);
+    int wrong = try_problem(problem, name, POINTS_ANY, bed, arena, &diags);
     arena_free(arena);
     return wrong;
 }
@@ -278,6 +302,44 @@ static void in_ranges(void **state)
     assert_int_equal(wrong, 0);
 }
 
+// A product and what follows it, for any sizes from low to 600: at a fold of that length.
+static int try_product(int64_t low, int64_t depth, Bed *bed)
+{
+    static const char text[] =
+        "size N, M, K\n"
+        "def f(a: [N][K]float, b: [K][M]float, c: [M]float) = a |> map(\\row ->\n"
+        "  zip(transpose(b), c) |> map(\\t -> max(0,\n"
+        "    t.1 + (zip(row, t.0) |> map(*) |> reduce(+, 0)))))\n";
+    const SizeRange range = {low, 600, 1};
+    const Binding size[] = {
+        {"N", low + 17, range}, {"M", low + 3, range}, {"K", depth, range}};
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    Problem *problem = problem_parse("product", text, &diags);
+    assert_true(problem && problem_bind(problem, size, 3, &diags));
+    const char *name = arena_printf(arena, "product of depth %lld", (long long)depth);
+    int wrong = try_problem(problem, name, POINTS_STAGED, bed, arena, &diags);
+    arena_free(arena);
+    return wrong;
+}
+
+// Tiles and parts of a fold whose length is not known may leave some of it, or nothing, and
+// there may be fewer elements than a tile has.
+static void products_in_ranges(void **state)
+{
+    (void)state;
+    static const int64_t depth[] = {4, 7, 15, 16, 17, 31, 32, 64, 129, 300};
+    const char *only = getenv("FW_EXAMPLE");
+    int wrong = 0;
+    Bed bed;
+    bed_open(&bed, limits_on("opencl:0"));
+    for (int i = 0; i < COUNTOF(depth) && !only; i++)
+        wrong += try_product(depth[i] < 16 ? 4 : 16, depth[i], &bed);
+    bed_close(&bed);
+    assert_int_equal(wrong, 0);
+}
+
 // The points to try first of folds and products, at sizes at which all their rules match.
 static void folds(void **state)
 {
@@ -312,7 +374,9 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_host), cmocka_unit_test(on_opencl), cmocka_unit_test(borders),
-        cmocka_unit_test(folds),   cmocka_unit_test(in_ranges), cmocka_unit_test(on_gpu)};
+        cmocka_unit_test(on_host),   cmocka_unit_test(on_opencl),
+        cmocka_unit_test(borders),   cmocka_unit_test(folds),
+        cmocka_unit_test(in_ranges), cmocka_unit_test(products_in_ranges),
+        cmocka_unit_test(on_gpu)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -247,6 +247,10 @@ bool kernel_verify(ArithCtx *ctx, const Kernel *kernel, Diags *diags);
 // each pass.
 bool kernel_verify_pass(ArithCtx *ctx, const Kernel *kernel, Diags *diags);
 
+// twin.c: is b what a is but for its buffers and names? Then the buffer of b for each
+// parameter of a, else NULL. Owner: arena.
+Buffer **kernel_twin(ArithCtx *ctx, const Kernel *a, const Kernel *b, Arena *arena);
+
 // Do items of a group wait for each other inside what one of them runs? Where items are a
 // loop that cannot be.
 bool kernel_needs_threads(const Kernel *kernel);

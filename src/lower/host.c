@@ -215,6 +215,22 @@ bool kernel_begin(Lower *l, const Expr *expr)
 // some are not linear, longer than all other points together.
 enum { QUICK_NODES = 20000 };
 
+// A kernel that is there already, the newest of the unit, is dropped and the older one
+// launched.
+static Launch launch_of(Lower *l, const Kernel *kernel)
+{
+    Unit *unit = l->unit;
+    for (int i = 0; i < unit->kernels.len - 1 && !l->failed; i++) {
+        const Kernel *old = unit->kernels.at[i];
+        Buffer **buffer = kernel_twin(l->ctx, old, kernel, l->arena);
+        if (buffer) {
+            unit->kernels.len--;
+            return (Launch){old, buffer};
+        }
+    }
+    return (Launch){kernel, kernel->params.at};
+}
+
 void kernel_end(Lower *l)
 {
     Kernel *kernel = l->kernel;
@@ -226,7 +242,7 @@ void kernel_end(Lower *l)
         return;
     Pass pass = {l->ctx, l->arena, l->unit->program, l->options};
     l->failed = !kernel_finish(&pass, kernel, l->diags);
-    Launch launch = {kernel, kernel->params.at};
+    Launch launch = launch_of(l, kernel);
     VEC_PUSH(l->arena, &l->launches, launch);
 }
 

@@ -626,6 +626,51 @@ static void test_cost(void **state)
     assert_true(least < 3000000);
 }
 
+// Twins -------------------------------------------------------------------------------
+
+// out[i] = x[i] + y[i]; once: x for both; late: y is the first parameter.
+static Build *build_sum(bool once, bool late)
+{
+    enum { N = 64 };
+    Build *b = build_new("sum");
+    Buffer *first = buffer(b, "a", MEM_GLOBAL, ROLE_INPUT, N);
+    Buffer *second = once ? first : buffer(b, "b", MEM_GLOBAL, ROLE_INPUT, N);
+    Buffer *out = buffer(b, "out", MEM_GLOBAL, ROLE_OUTPUT, N);
+    const Arith *i = iter_var(b, "i", N);
+    loop(b, LOOP_GLB, 0, i, N);
+    store(b, out, i,
+          sum_of(b, load(b, late ? second : first, i), load(b, late ? first : second, i)));
+    return b;
+}
+
+static void expect_twins(Build *a, Build *b, const int *place)
+{
+    Buffer **buffer = kernel_twin(a->ctx, a->kernel, b->kernel, a->arena);
+    assert_int_equal(buffer != NULL, place != NULL);
+    for (int i = 0; place && i < a->kernel->params.len; i++)
+        assert_ptr_equal(buffer[i], b->kernel->params.at[place[i]]);
+    build_free(a);
+    build_free(b);
+}
+
+static void test_twins(void **state)
+{
+    (void)state;
+    static const int same[] = {0, 1, 2}, turned[] = {1, 0, 2};
+    expect_twins(build_jacobi(16), build_jacobi(16), same);
+    expect_twins(build_jacobi(16), build_jacobi(15), NULL);
+    expect_twins(build_tile(4, 1), build_tile(4, 1), same);
+    expect_twins(build_tile(4, 1), build_tile(4, 2), NULL);
+    expect_twins(build_reduction(64, 8), build_reduction(64, 8), same);
+    expect_twins(build_reduction(64, 8), build_reduction(64, 9), NULL);
+    expect_twins(build_sum(false, false), build_sum(false, true), turned);
+    expect_twins(build_sum(true, false), build_sum(false, false), NULL);
+    expect_twins(build_sum(false, false), build_sum(true, false), NULL);
+    Build *temporary = build_sum(false, false);
+    temporary->kernel->params.at[0]->role = ROLE_TEMP;
+    expect_twins(build_sum(false, false), temporary, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -658,6 +703,7 @@ int main(void)
         cmocka_unit_test(test_verify_lives),
         cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_twins),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -267,7 +267,7 @@ static bool demand_row(const Calibrator *c, const MadeKernel *made, Demand *dema
     FeatureSetting setting = {&model, made->problem->binding, made->problem->nbinding};
     Demand *all;
     Arena *scratch = arena_new();
-    int n = demand_unit(made->candidate.unit, &setting, scratch, &all);
+    int n = demand_unit(made->candidate.unit, &setting, scratch, &all, NULL);
     if (n == 1)
         *demand = all[0];
     arena_free(scratch);

@@ -332,7 +332,7 @@ bool predict_unit(const Weights *w, const Unit *unit, const FeatureSetting *sett
 {
     double count[PROPERTIES], cost[PROPERTIES], part[DEMANDS];
     Demand *demand;
-    int n = w->overlap.d ? demand_unit(unit, setting, arena, &demand) : 0;
+    int n = w->overlap.d ? demand_unit(unit, setting, arena, &demand, NULL) : 0;
     if (n)
         *seconds = weights_overlap(w, demand, n, part);
     else if (counts_numbers(unit, setting, count))

@@ -31,8 +31,10 @@ bool terms_unit(const Weights *weights, const Unit *unit, const FeatureSetting *
     const Overlap *o = &weights->overlap;
     double cost[DEMANDS], part[RESOURCES] = {0}, *share = &term[RESOURCES];
     Demand *demand;
-    int n = o->d ? demand_unit(unit, setting, arena, &demand) : 0;
-    if (!n || !features_unit(unit, setting, &term[RESOURCES + DEMANDS]))
+    if (!o->d)
+        return false;
+    int n = demand_unit(unit, setting, arena, &demand, &term[RESOURCES + DEMANDS]);
+    if (!n)
         return false;
     *seconds = weights_overlap(weights, demand, n, cost);
     for (int d = 0; d < DEMANDS; d++) {

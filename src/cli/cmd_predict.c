@@ -107,7 +107,7 @@ static bool predict(PredictCommand *p)
     if (!counts_numbers(unit, &setting, count))
         return diag_error(&o->diags, span_none, "C031",
                           "give every size a value with -s, generic ones too");
-    int n = p->weights.overlap.d ? demand_unit(unit, &setting, o->arena, &demand) : 0;
+    int n = p->weights.overlap.d ? demand_unit(unit, &setting, o->arena, &demand, NULL) : 0;
     by_counts(p, count, n == 0);
     if (n)
         by_demands(p, demand, n);

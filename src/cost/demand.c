@@ -38,11 +38,13 @@ int demand_find(const char *name)
 static int fullest_bank(const LaneValues *lanes, int first, int end, int bytes)
 {
     int degree[BANKS] = {0}, most = 1;
+    int64_t last = INT64_MIN; // one beyond all before it is new
     for (int i = first; i < end; i++) {
         int64_t word = lanes->v[i] * bytes / BANK_BYTES;
         bool seen = false;
-        for (int k = i - 1; k >= first && !seen; k--)
+        for (int k = i - 1; word <= last && k >= first && !seen; k--)
             seen = lanes->v[k] * bytes / BANK_BYTES == word;
+        last = MAX(last, word);
         int *asked = &degree[word & (BANKS - 1)];
         *asked += !seen;
         most = MAX(most, *asked);
@@ -60,36 +62,28 @@ static double bank_turns(const LaneValues *lanes, int n, int bytes, int width)
     return lanes->uniform ? 1 : turns;
 }
 
-static int lines_of(const LaneValues *lanes, const Scope *scope, const CountedAccess *a,
-                    int64_t bytes)
+static int sectors_of(const CountedAccess *a, int n)
 {
-    int64_t scalars = MAX(bytes / scalar_info[a->buffer->scalar].bytes, 1);
-    return lanes ? lanes_lines(lanes, scope->lanes, a->width, scalars) : scope->lanes;
+    int64_t scalars = MAX(SECTOR_BYTES / scalar_info[a->buffer->scalar].bytes, 1);
+    return a->lanes ? lanes_lines(a->lanes, n, a->width, scalars) : n;
 }
 
 // A work-item of each warp; the warps are multiplied in afterwards.
-static void on_access(CostWalk *walk, void *user, const CountedAccess *a)
+void demand_note(Demand *d, const CountedAccess *a, int lanes)
 {
-    Demand *d = user;
-    LaneValues room;
-    Scope *scope = &walk->scope;
     double *v = d->value, exec = a->exec * a->warps;
-    if (a->buffer->space == MEM_PRIVATE)
-        return;
-    const LaneValues *lanes = scope_lanes(scope, a->index, &room) ? &room : NULL;
     int bytes = scalar_info[a->buffer->scalar].bytes;
-    double turns = lanes ? bank_turns(lanes, scope->lanes, bytes, a->width) : scope->lanes;
+    double turns = a->lanes ? bank_turns(a->lanes, lanes, bytes, a->width) : lanes;
     v[DEMAND_ACCESS] += exec;
     if (a->buffer->space == MEM_LOCAL) {
         v[a->store ? DEMAND_PUT : DEMAND_LOCAL] += exec * turns;
         return;
     }
-    int lines = lines_of(lanes, scope, a, scope->setting->device->line_bytes);
-    v[a->store ? DEMAND_STORE : DEMAND_LINE] += exec * lines;
+    v[a->store ? DEMAND_STORE : DEMAND_LINE] += exec * a->lines;
     if (a->store) {
-        v[DEMAND_SECTOR] += exec * lines_of(lanes, scope, a, SECTOR_BYTES);
+        v[DEMAND_SECTOR] += exec * sectors_of(a, lanes);
         v[DEMAND_WRITE] += exec;
-    } else if (!lanes || !lanes->uniform) {
+    } else if (!a->lanes || !a->lanes->uniform) {
         v[DEMAND_BANK] += exec * turns; // one place for all lanes is told to all at once
     }
 }
@@ -224,7 +218,7 @@ static void finish(Demand *d, CostWalk *w, const Kernel *kernel, const double *c
         d->value[i] *= warps; // what the walk found for a work-item
     d->value[DEMAND_WARP] = warps;
     d->value[DEMAND_BODY] = warps * w->bodies;
-    d->value[DEMAND_SPILL] = warps * fmax(residency_registers(w, kernel) - room, 0);
+    d->value[DEMAND_SPILL] = warps * fmax(residency_registers(w) - room, 0);
     d->waves = groups / (device->units * held);
     add_counts(d, count, (double)s->group_size / scope_warps(s));
     d->value[DEMAND_FAR] =
@@ -233,29 +227,13 @@ static void finish(Demand *d, CostWalk *w, const Kernel *kernel, const double *c
     add_idle_units(d, groups, device);
 }
 
-static bool demand_kernel(const Unit *unit, const Kernel *kernel,
-                          const FeatureSetting *setting, Arena *arena, Demand *d)
+bool demand_finish(Demand *d, CostWalk *walk, const Unit *unit, const Kernel *kernel)
 {
     double count[PROPERTIES];
     int64_t launches;
-    CostWalk walk;
-    *d = (Demand){0};
-    if (!counts_work(unit, kernel, setting, count, &launches) ||
-        !walk_kernel(&walk, arena, kernel, setting, on_access, d))
+    if (!counts_work(unit, kernel, walk->scope.setting, count, &launches))
         return false;
     d->launches = (double)launches;
-    finish(d, &walk, kernel, count);
+    finish(d, walk, kernel, count);
     return true;
-}
-
-int demand_unit(const Unit *unit, const FeatureSetting *setting, Arena *arena,
-                Demand **demand)
-{
-    *demand = NEW_ARRAY(arena, Demand, unit->kernels.len + 1);
-    Arena *scratch = arena_new();
-    bool ok = true;
-    for (int k = 0; ok && k < unit->kernels.len; k++)
-        ok = demand_kernel(unit, unit->kernels.at[k], setting, scratch, &(*demand)[k]);
-    arena_free(scratch);
-    return ok ? unit->kernels.len : 0;
 }

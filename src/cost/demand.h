@@ -4,8 +4,8 @@
 //
 //   source  paper 003, section 6.2 (overlap, occupancy, caches, bank conflicts); the counts
 //           are those of counts.h, the residency that of features.def
-//   method  two walks over a kernel: counts by work-items, then accesses by warps, each
-//           index evaluated for the lanes of a warp in the middle of the grid
+//   method  counts by work-items, then a walk over the kernel that accesses tell what they
+//           do by warps: the one that finds the features as well
 //
 // It knows what a device is made of, never how fast. Estimated, not counted: registers, and
 // with them how many groups reside on a multiprocessor at once.
@@ -14,6 +14,7 @@
 #define FW_COST_DEMAND_H
 
 #include "cost/counts.h"
+#include "cost/walk.h"
 
 #define RESOURCES_DEF(X)                                                                   \
     X(LAUNCH, "launches")                                                                  \
@@ -54,8 +55,14 @@ typedef struct {
 } Demand;
 
 // The demands of each kernel of a unit, at the sizes and for the device that the setting
-// names; returns how many there are, 0 if a size has no value. Owner: arena.
+// names, and the features of all of them (NULL: they are not asked for); returns how many
+// kernels there are, 0 if a size has no value. Owner: arena.
 int demand_unit(const Unit *unit, const FeatureSetting *setting, Arena *arena,
-                Demand **demand);
+                Demand **demand, double feature[FEATURES]);
+
+// unit.c, which walks the kernels: an access by so many lanes, and all else after them,
+// while the walk is where it ended. False if a size has no value.
+void demand_note(Demand *demand, const CountedAccess *access, int lanes);
+bool demand_finish(Demand *demand, CostWalk *walk, const Unit *unit, const Kernel *kernel);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lines of a group are put into a set, warp by warp.
+// The lines of a group are put into sets, a buffer each, warp by warp.
 //
 //   method  accesses with a common variable part are merged into runs of scalars; a
 //           sequential loop that moves by less than two lines lengthens the runs, another
@@ -14,16 +14,15 @@
 
 enum { LOOPS_MAX = 4, ITERATIONS_MAX = 32, VISITS_MAX = 256 };
 
-// 64 neighbouring lines of a buffer; key 0 is an empty slot.
 typedef struct {
-    uint64_t key, bits;
+    int64_t first, last; // inclusive
 } Lines;
 
-// A set of lines by open addressing.
+// Lines of a buffer; those of the first `settled` spans are apart from each other and in
+// order.
 typedef struct {
-    Arena *arena;
-    Lines *slot, *last; // last: added to last; NULL: none
-    int cap, used;
+    int buffer, settled;
+    VEC(Lines) spans;
     int64_t len; // lines
 } LineSet;
 
@@ -34,6 +33,7 @@ typedef struct {
 typedef struct {
     Scope *scope;
     const FootprintPart *part;
+    Arena *arena;
     LineSet *set;
     int64_t line; // scalars
     int shift;    // that many bits of a position lie within a line; -1: no power of 2
@@ -117,49 +117,44 @@ void footprint_add(Footprint *f, const CountedAccess *access)
 
 // The set -----------------------------------------------------------------------------
 
-// The slot of a key, or an empty one.
-static Lines *set_find(const LineSet *set, uint64_t key)
+static int compare_spans(const void *a, const void *b)
 {
-    uint64_t at = hash_mix(key, 0), mask = (uint64_t)(set->cap - 1);
-    while (set->slot[at & mask].key && set->slot[at & mask].key != key)
-        at++;
-    return &set->slot[at & mask];
+    const Lines *x = a, *y = b;
+    return (x->first > y->first) - (x->first < y->first);
 }
 
-static void set_grow(LineSet *set)
+static void set_settle(LineSet *set)
 {
-    Lines *old = set->slot;
-    int n = set->cap;
-    set->cap = n ? 4 * n : 256;
-    set->slot = NEW_ARRAY(set->arena, Lines, set->cap);
-    for (int i = 0; i < n; i++)
-        if (old[i].key)
-            *set_find(set, old[i].key) = old[i];
-}
-
-static Lines *set_slot(LineSet *set, uint64_t key)
-{
-    if (2 * set->used >= set->cap)
-        set_grow(set);
-    Lines *slot = set_find(set, key);
-    set->used += !slot->key;
-    slot->key = key;
-    return set->last = slot;
-}
-
-static void set_add(LineSet *set, int buffer, int64_t from, int64_t to)
-{
-    for (int64_t word = from >> 6; word <= to >> 6; word++) {
-        uint64_t key = ((uint64_t)word << 8 | (uint64_t)(buffer & 255)) + 1;
-        uint64_t bits = ~(uint64_t)0;
-        if (word == from >> 6)
-            bits &= ~(uint64_t)0 << (from & 63);
-        if (word == to >> 6)
-            bits &= ~(uint64_t)0 >> (63 - (to & 63));
-        Lines *slot = set->last && set->last->key == key ? set->last : set_slot(set, key);
-        set->len += __builtin_popcountll(bits & ~slot->bits);
-        slot->bits |= bits;
+    int n = 0;
+    Lines *span = set->spans.at;
+    bool sorted = true;
+    for (int i = 1; sorted && i < set->spans.len; i++)
+        sorted = span[i - 1].first <= span[i].first;
+    if (!sorted)
+        qsort(span, (size_t)set->spans.len, sizeof *span, compare_spans);
+    set->len = 0;
+    for (int i = 0; i < set->spans.len; i++) {
+        if (n && span[i].first <= span[n - 1].last + 1)
+            span[n - 1].last = MAX(span[n - 1].last, span[i].last);
+        else
+            span[n++] = span[i];
     }
+    for (int i = 0; i < n; i++)
+        set->len += span[i].last - span[i].first + 1;
+    set->settled = set->spans.len = n;
+}
+
+static void set_add(Arena *arena, LineSet *set, int64_t first, int64_t last)
+{
+    enum { SPANS_LEAST = 512 };
+    Lines *before = set->spans.len ? &set->spans.at[set->spans.len - 1] : NULL;
+    if (before && first >= before->first && first <= before->last + 1) {
+        before->last = MAX(before->last, last);
+        return;
+    }
+    if (set->spans.len > 2 * set->settled + SPANS_LEAST)
+        set_settle(set);
+    VEC_PUSH(arena, &set->spans, ((Lines){first, last}));
 }
 
 // One part ----------------------------------------------------------------------------
@@ -303,7 +298,7 @@ static void add_steps(const FootprintVisit *v, int loop, int64_t first, int64_t 
         return;
     }
     for (int k = 0; k < v->nrun; k++)
-        set_add(v->set, v->part->buffer->number, line_of(v, first + v->run[k].lo),
+        set_add(v->arena, v->set, line_of(v, first + v->run[k].lo),
                 line_of(v, last + v->run[k].hi));
 }
 
@@ -339,24 +334,41 @@ static void add_turns(FootprintVisit *v, int loop)
     scope_look_at(v->scope, v->loop[loop], 0);
 }
 
+typedef VEC(LineSet) LineSets;
+
+static LineSet *set_of(Arena *arena, LineSets *sets, int buffer)
+{
+    for (int i = 0; i < sets->len; i++)
+        if (sets->at[i].buffer == buffer)
+            return &sets->at[i];
+    VEC_PUSH(arena, sets, (LineSet){.buffer = buffer});
+    return &sets->at[sets->len - 1];
+}
+
 double footprint_lines(const Footprint *f, Scope *scope)
 {
-    LineSet set = {.arena = f->arena};
+    LineSets sets = {0};
     int64_t line_bytes = scope->setting->device->line_bytes;
     double lines = 0;
     for (int i = 0; i < f->parts.len; i++) {
         const FootprintPart *part = &f->parts.at[i];
+        LineSet *set = set_of(f->arena, &sets, part->buffer->number);
         int64_t line = MAX(line_bytes / scalar_info[part->buffer->scalar].bytes, 1);
         ScalarRun *run = NEW_ARRAY(f->arena, ScalarRun, part->constant.len);
-        FootprintVisit v = {
-            .scope = scope, .part = part, .set = &set, .line = line, .run = run};
+        FootprintVisit v = {.scope = scope,
+                            .part = part,
+                            .arena = f->arena,
+                            .set = set,
+                            .line = line,
+                            .run = run};
         v.shift = line & (line - 1) ? -1 : __builtin_ctzll((unsigned long long)line);
         v.nrun = merge_runs(part, run, line);
         find_loops(&v, part->base);
         double factor = plan_turns(&v);
-        int64_t before = set.len;
+        int64_t before = set->len;
         add_turns(&v, 0);
-        lines += factor * (double)(set.len - before);
+        set_settle(set);
+        lines += factor * (double)(set->len - before);
     }
     scope_warp(scope, 0);
     return lines;

@@ -10,9 +10,9 @@ enum { REGISTERS_FIXED = 10, REGISTERS_MOST = 255, PRIVATE_WORDS_MOST = 256 };
 
 // 10 registers hold ids, addresses and bounds; private arrays of up to 256 words are
 // taken to be kept in registers, as their indices are mostly constant.
-double residency_registers(const CostWalk *walk, const Kernel *kernel)
+double residency_registers(const CostWalk *walk)
 {
-    double words = (double)kernel_private_bytes(kernel) / 4;
+    double words = (double)walk->held / 4;
     words = words <= PRIVATE_WORDS_MOST ? words : 0;
     return MIN(REGISTERS_FIXED + walk->registers + words, REGISTERS_MOST);
 }
@@ -26,6 +26,5 @@ double residency_groups(const CostWalk *walk, const Kernel *kernel,
     double groups = MIN(device->mp_groups, floor(device->mp_items / items));
     if (local > 0)
         groups = MIN(groups, floor((double)device->mp_local_bytes / local));
-    return MIN(groups,
-               floor(device->mp_registers / (residency_registers(walk, kernel) * items)));
+    return MIN(groups, floor(device->mp_registers / (residency_registers(walk) * items)));
 }

@@ -9,7 +9,7 @@
 
 // 32-bit registers of a work-item, from the values that are live at once; not more than an
 // instruction can name.
-double residency_registers(const CostWalk *walk, const Kernel *kernel);
+double residency_registers(const CostWalk *walk);
 // Groups that fit beside each other; 0 if not even one does.
 double residency_groups(const CostWalk *walk, const Kernel *kernel,
                         const DeviceModel *device);

@@ -8,6 +8,7 @@
 // What is estimated and not counted says so in features.def: registers, occupancy and what
 // follows from them are meant for ordering candidates, not as numbers of their own.
 
+#include "cost/demand.h"
 #include "cost/footprint.h"
 #include "cost/residency.h"
 
@@ -38,29 +39,26 @@ typedef struct {
     const Kernel *kernel;
     CostWalk walk;
     Footprint footprint;
-    Totals item; // accesses to coalesced, bytes to bits
+    Demand *demand; // NULL: it is not asked for
+    Totals item;    // accesses to coalesced, bytes to bits
     double group_lines;
     int64_t launches, threads, groups;
 } KernelFacts;
 
 static void count_lines(KernelFacts *k, const CountedAccess *a, int64_t bytes)
 {
-    LaneValues lanes;
-    Scope *scope = &k->walk.scope;
+    const Scope *scope = &k->walk.scope;
     int64_t line_bytes = scope->setting->device->line_bytes;
-    int64_t line = MAX(line_bytes / scalar_info[a->buffer->scalar].bytes, 1);
-    int lines = scope_lanes(scope, a->index, &lanes)
-                    ? lanes_lines(&lanes, scope->lanes, a->width, line)
-                    : scope->lanes;
     int64_t least = (scope->lanes * bytes + line_bytes - 1) / line_bytes;
-    k->item.lines += a->exec * lines;
-    k->item.coalesced += lines <= least + 1 ? a->exec : 0;
+    k->item.lines += a->exec * a->lines;
+    k->item.coalesced += a->lines <= least + 1 ? a->exec : 0;
 }
 
 static void on_access(CostWalk *walk, void *user, const CountedAccess *a)
 {
     KernelFacts *k = user;
-    (void)walk;
+    if (k->demand)
+        demand_note(k->demand, a, walk->scope.lanes);
     if (a->buffer->space != MEM_GLOBAL)
         return;
     int64_t bytes = a->width * scalar_info[a->buffer->scalar].bytes;
@@ -75,11 +73,13 @@ static void on_access(CostWalk *walk, void *user, const CountedAccess *a)
 }
 
 static bool kernel_facts(KernelFacts *k, Arena *arena, const Unit *unit,
-                         const Kernel *kernel, const FeatureSetting *setting)
+                         const Kernel *kernel, const FeatureSetting *setting,
+                         Demand *demand)
 {
-    *k = (KernelFacts){.kernel = kernel};
+    *k = (KernelFacts){.kernel = kernel, .demand = demand};
     footprint_init(&k->footprint, arena);
-    if (!walk_kernel(&k->walk, arena, kernel, setting, on_access, k))
+    if (!walk_kernel(&k->walk, arena, kernel, setting, on_access, k) ||
+        (demand && !demand_finish(demand, &k->walk, unit, kernel)))
         return false;
     const Scope *s = &k->walk.scope;
     k->groups = s->groups[0] * s->groups[1] * s->groups[2];
@@ -197,7 +197,7 @@ static void put_residency(double *out, const KernelFacts *k, const DeviceModel *
     out[FEATURE_L1_PRESSURE] =
         ratio(least * k->group_lines * m->line_bytes, (double)m->l1_bytes);
     out[FEATURE_L2_PRESSURE] = ratio(buffer_bytes(k), (double)m->l2_bytes);
-    out[FEATURE_REGISTERS] = residency_registers(&k->walk, k->kernel);
+    out[FEATURE_REGISTERS] = residency_registers(&k->walk);
     out[FEATURE_OCCUPANCY] =
         resident * (double)k->walk.scope.group_size / MAX(m->mp_items, 1);
     out[FEATURE_IN_FLIGHT] = items * (double)k->walk.in_flight;
@@ -216,7 +216,9 @@ static void put_features(double *out, const Totals *totals, const KernelFacts *m
     put_residency(out, main, device);
 }
 
-bool features_unit(const Unit *unit, const FeatureSetting *setting, double out[FEATURES])
+// Either may be NULL: the demands of each kernel, the features of all of them.
+static bool unit_facts(const Unit *unit, const FeatureSetting *setting, Demand *demand,
+                       double *feature)
 {
     Arena *arena = arena_new();
     Totals totals = {0};
@@ -225,7 +227,8 @@ bool features_unit(const Unit *unit, const FeatureSetting *setting, double out[F
     bool ok = unit->kernels.len > 0;
     for (int i = 0; i < unit->kernels.len && ok; i++) {
         KernelFacts *k = NEW(arena, KernelFacts);
-        ok = kernel_facts(k, arena, unit, unit->kernels.at[i], setting);
+        ok = kernel_facts(k, arena, unit, unit->kernels.at[i], setting,
+                          demand ? &demand[i] : NULL);
         if (!ok)
             break;
         add_kernel(&totals, k);
@@ -234,10 +237,22 @@ bool features_unit(const Unit *unit, const FeatureSetting *setting, double out[F
             main = k;
         most = MAX(most, work);
     }
-    if (ok)
-        put_features(out, &totals, main, setting->device);
+    if (ok && feature)
+        put_features(feature, &totals, main, setting->device);
     arena_free(arena);
     return ok;
+}
+
+bool features_unit(const Unit *unit, const FeatureSetting *setting, double out[FEATURES])
+{
+    return unit_facts(unit, setting, NULL, out);
+}
+
+int demand_unit(const Unit *unit, const FeatureSetting *setting, Arena *arena,
+                Demand **demand, double feature[FEATURES])
+{
+    *demand = NEW_ARRAY(arena, Demand, unit->kernels.len + 1);
+    return unit_facts(unit, setting, *demand, feature) ? unit->kernels.len : 0;
 }
 
 bool features_kernel(const Unit *unit, int number, const FeatureSetting *setting,
@@ -246,7 +261,7 @@ bool features_kernel(const Unit *unit, int number, const FeatureSetting *setting
     Arena *arena = arena_new();
     Totals totals = {0};
     KernelFacts *k = NEW(arena, KernelFacts);
-    bool ok = kernel_facts(k, arena, unit, unit->kernels.at[number], setting);
+    bool ok = kernel_facts(k, arena, unit, unit->kernels.at[number], setting, NULL);
     if (ok) {
         *bytes = (double)k->launches * buffer_bytes(k);
         k->launches = 1;

@@ -73,6 +73,21 @@ static void use_var(CostWalk *w, const Var *var)
     VEC_PUSH(w->arena, &w->ranges, range);
 }
 
+static void tell_access(CostWalk *w, CountedAccess *access)
+{
+    LaneValues lanes;
+    Scope *s = &w->scope;
+    int bytes = scalar_info[access->buffer->scalar].bytes;
+    int64_t line = MAX(s->setting->device->line_bytes / bytes, 1);
+    access->lines = s->lanes;
+    if (scope_lanes(s, access->index, &lanes)) {
+        access->lanes = &lanes;
+        if (access->buffer->space == MEM_GLOBAL)
+            access->lines = lanes_lines(&lanes, s->lanes, access->width, line);
+    }
+    w->on_access(w, w->user, access);
+}
+
 static void note_access(CostWalk *w, const Buffer *buffer, const Arith *index,
                         const Type *type, bool store)
 {
@@ -86,9 +101,14 @@ static void note_access(CostWalk *w, const Buffer *buffer, const Arith *index,
     }
     if (!store && buffer->space == MEM_GLOBAL && !w->border)
         w->flight += width * scalar_info[buffer->scalar].bytes;
-    CountedAccess access = {buffer, index, width, store, w->border > 0, w->exec, w->spread};
     if (w->on_access && w->exec > 0)
-        w->on_access(w, w->user, &access);
+        tell_access(w, &(CountedAccess){.buffer = buffer,
+                                        .index = index,
+                                        .width = width,
+                                        .store = store,
+                                        .border = w->border > 0,
+                                        .exec = w->exec,
+                                        .warps = w->spread});
 }
 
 static double op_flops(Op op, const Type *type)
@@ -273,5 +293,6 @@ bool walk_kernel(CostWalk *w, Arena *arena, const Kernel *kernel,
     walk_block(w, &kernel->body);
     w->in_flight = MAX(w->in_flight, w->flight);
     w->registers = most_live(w);
+    w->held = kernel_private_bytes(kernel);
     return true;
 }

@@ -17,6 +17,8 @@ typedef struct {
     bool border;  // under a condition that rarely holds
     double exec;  // how often, per work-item
     double warps; // how many warps execute it, over those whose lanes would be full
+    const LaneValues *lanes; // of the index; NULL: it depends on data
+    int lines;               // that the lanes touch, of global memory
 } CountedAccess;
 
 // Counts are per work-item, averaged over all of a launch.
@@ -31,6 +33,7 @@ struct CostWalk {
     double barriers, ifs, bodies, flops;
     int64_t in_flight; // most bytes loaded from global memory in straight-line code
     int registers;     // 32-bit words live at once: variables
+    int64_t held;      // bytes of private arrays
 
     double unguarded; // exec without the conditions
     double spread;    // Access.warps

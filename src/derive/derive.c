@@ -450,8 +450,8 @@ static void join_folds(DeriveWalk *w, Path at)
 // Does it fold the results of the parts, which are few?
 static bool of_parts(const DeriveWalk *w, const Expr *expr)
 {
-    for (int i = 0; i < w->unstored.ntogether; i++)
-        if (expr_mentions(expr, w->unstored.together[i].param))
+    for (int i = 0; i < w->unstored.together.len; i++)
+        if (expr_mentions(expr, w->unstored.together.at[i].param))
             return true;
     return false;
 }
@@ -587,8 +587,8 @@ static void walk_pattern(DeriveWalk *w, Path at, bool root)
 // A stage that its kernel does not store, and must not compute again: it has one reader.
 static bool is_unstored_costly(const DeriveWalk *w, const Expr *let)
 {
-    for (int i = 0; i < w->unstored.n; i++)
-        if (w->unstored.at[i].param == let->param)
+    for (int i = 0; i < w->unstored.stages.len; i++)
+        if (w->unstored.stages.at[i].param == let->param)
             return expr_uses(let->arg[1], let->param) == 1 && is_costly(let->arg[0]);
     return false;
 }
@@ -610,8 +610,9 @@ static bool is_placed(DeriveWalk *w, const Expr *result)
 {
     int field;
     const Param *param = placed_result(result, &field);
-    for (int i = w->outside; param && i < w->nstored && field < COMPONENTS_MOST - 1; i++) {
-        StoredLet *s = &w->stored[i];
+    for (int i = w->outside; param && i < w->stored.len && field < COMPONENTS_MOST - 1;
+         i++) {
+        StoredLet *s = &w->stored.at[i];
         uint64_t bit = (uint64_t)1 << (field + 1) % 64;
         uint64_t *placed = &s->placed[(field + 1) / 64];
         if (s->param != param || s->whole != (field < 0) || (*placed & bit))
@@ -626,7 +627,7 @@ static bool is_placed(DeriveWalk *w, const Expr *result)
 static void walk_apart(DeriveWalk *w, Path at)
 {
     int outside = w->outside;
-    w->outside = w->nstored;
+    w->outside = w->stored.len;
     walk(w, at, true);
     w->outside = outside;
 }
@@ -641,9 +642,9 @@ static void walk_step(DeriveWalk *w, Path at)
 
 static const Together *find_together(const DeriveWalk *w, const Param *param)
 {
-    for (int i = 0; i < w->unstored.ntogether; i++)
-        if (w->unstored.together[i].param == param)
-            return &w->unstored.together[i];
+    for (int i = 0; i < w->unstored.together.len; i++)
+        if (w->unstored.together.at[i].param == param)
+            return &w->unstored.together.at[i];
     return NULL;
 }
 
@@ -662,10 +663,10 @@ static bool walk_let(DeriveWalk *w, Path at, bool root)
     else
         walk(w, walk_below(w, at, 0), false);
     const Expr *let = w->deep ? NULL : walk_node(w, at), *value = let ? let->arg[0] : NULL;
-    if (root && value && value->kind == E_PATTERN && value->pattern == P_TOGLOBAL &&
-        w->nstored < COUNTOF(w->stored))
-        w->stored[w->nstored++] =
-            (StoredLet){let->param, has_result(let->arg[1], let->param, -1), {0}};
+    if (root && value && value->kind == E_PATTERN && value->pattern == P_TOGLOBAL) {
+        StoredLet stored = {let->param, has_result(let->arg[1], let->param, -1), {0}};
+        VEC_PUSH(w->r.arena, &w->stored, stored);
+    }
     return !w->deep;
 }
 
@@ -764,20 +765,18 @@ static void derive_deep(void *user)
 {
     const Deriving *x = user;
     DeriveWalk *w = x->w;
-    if (!x->d->shape.lowered)
-        derive_normalise(w, (Path){0});
-    if (x->d->again)
-        folds_again(w, x->d->again == AGAIN_ALL);
     cover_begin(x->d, x->point, &w->r, &w->unstored);
     if (!x->d->shape.lowered)
         walk(w, (Path){0}, true);
 }
 
-static bool derive(const Derivation *d, const Point *point, DeriveWalk *w, Diags *diags)
+static bool derive(const Derivation *d, const Point *point, bool steps, DeriveWalk *w,
+                   Diags *diags)
 {
-    Ir *ir = d->program->ir;
     *w = walk_of(d, point);
-    rewriter_init(&w->r, ir, ir->arena, d->program->main->body);
+    w->deep = d->deep;
+    w->r = rewriter_again(&d->normal);
+    w->r.forgets = !steps;
     deep_call(derive_deep, &(Deriving){d, point, w});
     return !w->deep || diag_error(diags, d->program->main->span, "P010",
                                   "the program is nested too deeply to be derived");
@@ -796,14 +795,14 @@ void derive_passes(const Derivation *d, const Point *point, TimeLoop *passes)
     Diags quiet;
     diags_init(&quiet, d->program->ir->arena);
     *passes = (TimeLoop){0};
-    if (derive(d, point, &w, &quiet))
+    if (derive(d, point, false, &w, &quiet))
         *passes = w.passes;
 }
 
 Expr *derive_body(const Derivation *d, const Point *point, Diags *diags)
 {
     DeriveWalk w;
-    return derive(d, point, &w, diags) ? w.r.expr : NULL;
+    return derive(d, point, false, &w, diags) ? w.r.expr : NULL;
 }
 
 Unit *derive_unit(const Derivation *d, const Point *point, bool quick, Arena *arena,
@@ -819,7 +818,7 @@ bool derive_rewriting(const Derivation *d, const Point *point, Rewriting *rewrit
                       Diags *diags)
 {
     DeriveWalk w;
-    bool ok = derive(d, point, &w, diags);
+    bool ok = derive(d, point, true, &w, diags);
     *rewriting = w.r.done;
     return ok;
 }

@@ -327,7 +327,7 @@ static void fold_together(LetChain *c, const int *stored, int n)
         return;
     c->stored[c->item[first]] |= folds;
     parts.param = path_find(c->r->expr, &let)->param;
-    c->unstored->together[c->unstored->ntogether++] = parts;
+    VEC_PUSH(c->r->arena, &c->unstored->together, parts);
 }
 
 static bool after_tile(const LetChain *c, Calls set, int stage)
@@ -406,6 +406,12 @@ static void begin_chain(LetChain *c, const Point *point, int cover)
             c->with[c->item[k]] = c->item[k];
 }
 
+static void add_unstored(LetChain *c, const Param *param, int stage)
+{
+    UnstoredStage found = {param, stage < c->p->script.ncall && c->local[stage]};
+    VEC_PUSH(c->r->arena, &c->unstored->stages, found);
+}
+
 void cover_begin(const Derivation *d, const Point *point, Rewriter *r, Unstored *unstored)
 {
     const Pipeline *p = d->pipeline;
@@ -414,7 +420,6 @@ void cover_begin(const Derivation *d, const Point *point, Rewriter *r, Unstored 
         return;
     LetChain c = {.d = d, .p = p, .r = r, .point = point, .unstored = unstored};
     const Cover *cover = &p->cover[chosen_cover(d, point)];
-    pipeline_normalise(r, &p->region);
     begin_chain(&c, point, (int)(cover - p->cover));
     for (int i = 0; i < cover->n; i++)
         store_unnamed(&c, pipeline_set(p, cover, i));
@@ -431,9 +436,7 @@ void cover_begin(const Derivation *d, const Point *point, Rewriter *r, Unstored 
         if (stage >= 0 && c.stored[stage])
             to_global(&c, &value);
         else if (stage >= 0)
-            unstored->at[unstored->n++] =
-                (UnstoredStage){path_find(r->expr, &path)->param,
-                                stage < p->script.ncall && c.local[stage]};
+            add_unstored(&c, path_find(r->expr, &path)->param, stage);
     }
 }
 
@@ -441,8 +444,9 @@ void cover_begin(const Derivation *d, const Point *point, Rewriter *r, Unstored 
 
 static bool mentions_tile(const Unstored *unstored, const Expr *expr)
 {
-    for (int i = 0; i < unstored->n; i++)
-        if (unstored->at[i].local && expr_mentions(expr, unstored->at[i].param))
+    for (int i = 0; i < unstored->stages.len; i++)
+        if (unstored->stages.at[i].local &&
+            expr_mentions(expr, unstored->stages.at[i].param))
             return true;
     return false;
 }
@@ -501,8 +505,8 @@ bool cover_copies(const Unstored *unstored, const Expr *window, bool inputs)
     const Expr *from = window->arg[0];
     while (from->kind == E_PATTERN && from->pattern == P_PAD)
         from = from->arg[from->narg - 1];
-    for (int i = 0; from->kind == E_PARAM && i < unstored->n; i++)
-        if (unstored->at[i].param == from->param)
-            return unstored->at[i].local;
+    for (int i = 0; from->kind == E_PARAM && i < unstored->stages.len; i++)
+        if (unstored->stages.at[i].param == from->param)
+            return unstored->stages.at[i].local;
     return inputs;
 }

@@ -72,10 +72,11 @@ struct Derivation {
     DeviceInfo device;
     Space *space;
     Shape shape;
+    Rewriter normal;              // the form that all points begin with
+    bool deep;                    // it is nested too deeply to be derived
     OrderParam order[ORDER_MOST]; // norder of them
     int norder;
-    Pipeline *pipeline;                                // NULL: it has one stage
-    enum { AGAIN_NOT, AGAIN_POINTS, AGAIN_ALL } again; // how its folds find what maps make
+    Pipeline *pipeline; // NULL: it has one stage
     Point plain;
     Point tiles[TILES_MOST]; // ntiles of them: of a product, the best by an estimate first
     int ntiles;
@@ -169,9 +170,8 @@ typedef struct {
     int64_t rows, near; // as of the rule foldTogether
 } Together;
 typedef struct {
-    int n, ntogether;
-    UnstoredStage at[2 * CALLS_MAX]; // of each let
-    Together together[CALLS_MAX];
+    VEC(UnstoredStage) stages; // of each let
+    VEC(Together) together;
 } Unstored;
 bool add_cover_params(Derivation *derivation, Diags *diags); // are there tiles?
 // What must hold where there are tiles.

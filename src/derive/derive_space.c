@@ -424,6 +424,14 @@ static void find_pipeline(Derivation *d, const Expr *body, bool streams)
                                &stage_rates, COVERS_KEPT, 0, streams);
 }
 
+static void settle_normal(Derivation *d, const DeriveWalk *w)
+{
+    d->deep = w->deep;
+    d->normal = rewriter_again(&w->r);
+    if (d->pipeline)
+        pipeline_normalise(&d->normal, &d->pipeline->region);
+}
+
 static double cover_time(const Pipeline *p)
 {
     double ns = 0;
@@ -436,16 +444,16 @@ static double cover_time(const Pipeline *p)
 // it: a map of the whole, which waits for the fold, may then make it once more.
 static void settle_again(Derivation *d, DeriveWalk *w)
 {
+    enum { WINDOWS = 2 }; // 0: as it is; 1: not what they look at in windows
     const double gain = 0.85;
     const Shape before = d->shape;
     double least = INFINITY;
-    DeriveWalk way[AGAIN_ALL + 1] = {*w};
-    bool tried[AGAIN_ALL + 1] = {true}, changed = false;
-    for (int again = AGAIN_NOT + 1; again <= AGAIN_ALL; again++) {
+    DeriveWalk way[WINDOWS + 1] = {*w};
+    bool tried[WINDOWS + 1] = {true}, changed = false;
+    for (int again = 1; again <= WINDOWS; again++) {
         way[again] = *w;
-        way[again].r.expr =
-            expr_clone(d->program->ir, w->r.expr); // rules change it in place
-        changed |= tried[again] = folds_again(&way[again], again == AGAIN_ALL);
+        way[again].r = rewriter_again(&w->r); // rules change an expression in place
+        changed |= tried[again] = folds_again(&way[again], again == WINDOWS);
     }
     if (!changed)
         return;
@@ -453,14 +461,13 @@ static void settle_again(Derivation *d, DeriveWalk *w)
     note_steps(d, w->r.expr);
     const bool streams = may_stream(d);
     d->shape = before;
-    for (int again = AGAIN_NOT; again <= AGAIN_ALL; again++) {
+    for (int again = 0; again <= WINDOWS; again++) {
         if (!tried[again])
             continue;
         find_pipeline(d, way[again].r.expr, streams);
         double ns = d->pipeline && !d->pipeline->region.n ? cover_time(d->pipeline) : 0;
         if (ns < least * (again ? gain : 1)) {
             least = ns;
-            d->again = again;
             *w = way[again];
         }
     }
@@ -594,12 +601,14 @@ Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags 
         note_steps(d, w.r.expr);
         find_pipeline(d, w.r.expr, may_stream(d));
     }
+    settle_normal(d, &w);
     int errors = diags->errors;
     d->shape.stream = d->pipeline && d->pipeline->streams;
     make_space(d, diags);
     if (d->shape.stream && !settle_passes(d, diags)) {
         d->shape.stream = false;
         find_pipeline(d, w.r.expr, false);
+        settle_normal(d, &w);
         make_space(d, diags);
     }
     settle_matrix(d, diags);

@@ -54,10 +54,10 @@ typedef struct {
     int64_t beside;    // chains that a group does side by side
     bool hold;         // what a chain reads and makes stays in local memory
     Unstored unstored; // stages that are computed where they are read
-    StoredLet stored[CALLS_MAX];
-    int nstored, outside; // outside: those that are out of reach here
-    const Param *state;   // of the loop whose step this is
-    bool deep;            // a position is too deep to be written
+    VEC(StoredLet) stored;
+    int outside;        // so many of these are out of reach here
+    const Param *state; // of the loop whose step this is
+    bool deep;          // a position is too deep to be written
 } DeriveWalk;
 
 // derive.c: what is at a position, a position below, and one rule there; false, and nothing

@@ -164,9 +164,12 @@ typedef struct {
     Arena *arena; // of the steps
     Expr *expr;   // inferred
     Rewriting done;
-    bool keeps; // somebody may go back to an expression of before
+    bool keeps;   // somebody may go back to an expression of before
+    bool forgets; // how it got there is not asked for
 } Rewriter;
 
+// One that goes on from where another one is, which stays as it is.
+Rewriter rewriter_again(const Rewriter *from);
 // Needs: expr is inferred.
 void rewriter_init(Rewriter *r, Ir *ir, Arena *arena, const Expr *expr);
 // One rule at one position; false, and nothing changed, where it does not match.

@@ -9,6 +9,14 @@ void rewriter_init(Rewriter *r, Ir *ir, Arena *arena, const Expr *expr)
     *r = (Rewriter){.ir = ir, .arena = arena, .expr = rewrite_begin(ir, expr)};
 }
 
+Rewriter rewriter_again(const Rewriter *from)
+{
+    Rewriter r = *from;
+    r.expr = expr_clone(r.ir, r.expr);
+    r.done.steps.cap = r.done.steps.len; // what follows is not theirs
+    return r;
+}
+
 // Types are set again when a step is taken back: nodes are shared between versions.
 static bool infer_quietly(Rewriter *r, Expr *expr)
 {
@@ -52,8 +60,10 @@ bool rewriter_rule(Rewriter *r, const Path *path, RuleId rule, const RuleArgs *a
         return false;
     }
     r->expr = next;
-    RuleStep step = {rule, *args, *path, span_none};
-    VEC_PUSH(r->arena, &r->done.steps, step);
+    if (!r->forgets) {
+        RuleStep step = {rule, *args, *path, span_none};
+        VEC_PUSH(r->arena, &r->done.steps, step);
+    }
     return true;
 }
 

@@ -96,7 +96,7 @@ static double demand_at(const Ask *row)
     Unit *unit = lower(problem->bound, body, &options, arena, &diags);
     FeatureSetting setting = {&device, problem->binding, problem->nbinding};
     Demand *demand;
-    assert_int_equal(demand_unit(unit, &setting, arena, &demand), 1);
+    assert_int_equal(demand_unit(unit, &setting, arena, &demand, NULL), 1);
     double found = demand->value[row->demand];
     derive_free(derivation);
     problem_free(problem);

@@ -117,12 +117,34 @@ static const Expr *tail_of_lets(const Expr *expr)
     return expr;
 }
 
+// Does it fold many elements, or find a prefix of them, other than for each element of a
+// map?
+static bool folds_long(const Expr *expr)
+{
+    bool found = fold_is_long(expr, INNER_MOST + 1) || scan_is_long(expr, INNER_MOST + 1);
+    for (int i = 0; i < expr->narg && !found; i++)
+        found = folds_long(expr->arg[i]);
+    return found;
+}
+
+// Would each element of the map that a body ends with fold again what all of them read?
+static bool folds_before(const Expr *body)
+{
+    bool found = false;
+    for (; body->kind == E_LET || is_laid_out(body); body = body->arg[body->kind == E_LET])
+        found |= body->kind == E_LET && folds_long(body->arg[0]);
+    return found || folds_long(body->arg[0]);
+}
+
 int nested_depth(const Expr *map)
 {
     int depth = 0;
     while (depth < DIMS_MAX && is_map(map) && map->dims == 1) {
-        map = tail_of_lets(map->fun->arg[0]);
+        const Expr *body = map->fun->arg[0], *inner = tail_of_lets(body);
         depth++;
+        if (is_map(inner) && folds_before(body))
+            break;
+        map = inner;
     }
     return depth;
 }

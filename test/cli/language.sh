@@ -58,6 +58,11 @@ for device in host opencl:0; do
     passes "components that change at once, on $device" "$FOREWARP" run "$tmp/late.fw" -s R=9,T=30 -d $device --check
 done
 
+# A recurrence of a row, and a map of what it gives: one item finds it, not one for each element.
+printf 'size R, T\ndef f(a: [R][T]float) = map(\\r -> r |> scan(\\p x -> 0.9 * p + x, 0.0) |> map(\\y -> y * 2), a)\n' >"$tmp/row.fw"
+"$FOREWARP" emit "$tmp/row.fw" -s R=64,T=100 >"$tmp/row.cl"
+grep -q 'get_global_id(1)' "$tmp/row.cl" && not_ok "an item a row" "$(cat "$tmp/row.cl")" || ok "an item a row"
+
 # Rows that a loop makes, folded by groups under two maps: what the loop makes has a place.
 cat >"$tmp/rows.fw" <<'END'
 def f(a: [303]float) =

@@ -179,15 +179,24 @@ static void put_checks(Buf *out, const Recipe *recipe)
     }
 }
 
+// A size, or a product of sizes.
+static void put_tested(Buf *out, const Recipe *recipe, const char *sizes)
+{
+    char name[RULE_SIZE_NAME];
+    for (const char *at = sizes, *times = ""; rule_next_size(&at, name); times = "*")
+        buf_printf(out, "%s%s", times, size_name(recipe, name));
+}
+
 // The row of the rule that holds as an if; of the body's variant.
 static void put_row(Buf *out, const Recipe *recipe, int i)
 {
     const RuleRow *row = &recipe->rule.row[i];
     buf_puts(out, i ? "    else " : "    ");
-    for (int k = 0; k < row->ntest; k++)
-        buf_printf(out, "%s%s %s %" PRId64, k ? " && " : "if (",
-                   size_name(recipe, row->test[k].size),
-                   row->test[k].below ? "<" : ">=", row->test[k].than);
+    for (int k = 0; k < row->ntest; k++) {
+        buf_puts(out, k ? " && " : "if (");
+        put_tested(out, recipe, row->test[k].size);
+        buf_printf(out, " %s %" PRId64, row->test[k].below ? "<" : ">=", row->test[k].than);
+    }
     buf_puts(out, row->ntest ? ")\n        " : recipe->rule.n > 1 ? "\n        " : "");
 }
 

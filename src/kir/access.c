@@ -20,18 +20,17 @@ static const Stm *loop_of(const Access *a, const Arith *iter)
     return NULL;
 }
 
-// One term of an index as a digit; a group's own number is the same for all its items,
-// if it has only one.
+// One term of an index as a digit, which counts as long where its extent is not known; a
+// group's own number is the same for all its items, if it has only one.
 static bool digit_of(const Access *a, int64_t coef, const Arith *arg, Digit *digit, int *n)
 {
     const Stm *loop = arg->kind == A_VAR ? loop_of(a, arg) : NULL;
-    int64_t extent;
+    int64_t extent = INT32_MAX;
     if (!loop || coef <= 0)
         return false;
     if (loop->loop == LOOP_WRG && loop->form != FORM_LOOP)
         return true;
-    if (!arith_is_const(loop->extent, &extent))
-        return false;
+    arith_is_const(loop->extent, &extent);
     digit[*n] = (Digit){coef, extent};
     (*n)++;
     return true;
@@ -59,7 +58,7 @@ static bool is_injective(const Access *a)
             least = digit[i].stride < digit[least].stride ? i : least;
         Digit d = digit[least];
         digit[least] = digit[done];
-        if (d.stride <= span || d.extent > INT32_MAX || d.stride > INT32_MAX)
+        if (d.stride <= span || d.extent > INT32_MAX || d.stride >= INT32_MAX)
             return false;
         span += d.stride * (d.extent - 1);
     }

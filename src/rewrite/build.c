@@ -185,7 +185,8 @@ const Arith *num(Rewrite *rw, int64_t value)
 const Arith *missing(Rewrite *rw, const Arith *len, int64_t n)
 {
     ArithCtx *c = rw->ir->arith;
-    return arith_mod(c, arith_mulc(c, len, -1), arith_const(c, n));
+    const Arith *whole = arith_mulc(c, arith_ceil_div(c, len, arith_const(c, n)), n);
+    return arith_sub(c, whole, len);
 }
 
 Expr *with_name(Rewrite *rw, Expr *expr, const Expr *old, Param *name)

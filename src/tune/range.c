@@ -3,11 +3,13 @@
 // Tuning for ranges of sizes: a few kernels, and the rule that chooses among them.
 //
 //   method  a few sizes stand for the range: some along its diagonal, by equal ratios, and
-//           where several sizes vary those at which one is small and the others are large.
-//           The first, the middle and the last of the diagonal are tuned as any problem is;
-//           the best few kernels of each are run at all of these sizes; from the times a
-//           rule is learnt (rule.c). All trials are stored under the size they were made
-//           at.
+//           where several sizes vary its other corners, those at which one is unlike all
+//           others, and some inside. The first, the middle and the last of the diagonal are
+//           tuned as any problem is, corners with half of the trials; the best few kernels
+//           of each are run at all of these sizes; from the times a rule is learnt
+//           (rule.c), which may ask for products of sizes, too: how many outputs there are
+//           says more than how long one side is. All trials are stored under the size they
+//           were made at.
 //
 // Kernels take their sizes as arguments, so any kernel is right at any size of the range.
 
@@ -17,8 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIAGONAL = 6, TUNED = 3, KEPT = 4, POOL = TUNED * KEPT, NAMES = 4 };
-enum { SIZES = DIAGONAL + NAMES };
+enum { DIAGONAL = 6, INSIDE = 6, TUNED = 3, NAMES = 4, CORNERS = 2 * NAMES };
+enum { SIZES = DIAGONAL + CORNERS + INSIDE, ASKED = (1 << NAMES) - 1 };
+enum { KEPT = 4, POOL = (TUNED + CORNERS) * KEPT };
 // Of the budget of a kernel's trials, what is left to the runs at other sizes.
 enum { TRIALS = 60, CROSS_SHARE = 5 };
 
@@ -28,10 +31,12 @@ typedef struct {
     Arena *arena;
     RangeResult *result;
     Diags *diags;
-    const char *name[NAMES];
-    int nname;
-    int64_t *size[SIZES];
+    const char *name[ASKED]; // the sizes that vary, then products of them
+    int nname, nasked;
+    int64_t *size[SIZES]; // the values of these
     Problem *at[SIZES];
+    double
+        share[SIZES]; // of the trials of a tuning; 0: only what was found elsewhere is run
     int nsize;
     const char *point[POOL];
     int npoint;
@@ -58,21 +63,78 @@ static Problem *problem_at(const RangeTuning *r, const int64_t *size)
     return NULL;
 }
 
-// A size for each part of the way through the ranges; once each.
-static bool add_size(RangeTuning *r, const double *part)
+// The product of the sizes whose bits are set.
+static int64_t product_of(const RangeTuning *r, const int64_t *size, unsigned bits)
 {
-    int64_t *size = NEW_ARRAY(r->arena, int64_t, NAMES);
+    int64_t product = 1;
+    for (int k = 0; k < r->nname; k++)
+        product *= bits >> k & 1 ? size[k] : 1;
+    return product;
+}
+
+static void name_products(RangeTuning *r)
+{
+    r->nasked = r->nname;
+    for (unsigned bits = 1; bits < 1u << r->nname; bits++) {
+        const char *name = "";
+        if ((bits & (bits - 1)) == 0)
+            continue; // one size
+        for (int k = 0; k < r->nname; k++)
+            if (bits >> k & 1)
+                name = arena_printf(r->arena, "%s%s%s", name, *name ? "*" : "", r->name[k]);
+        r->name[r->nasked++] = name;
+    }
+}
+
+// A size for each part of the way through the ranges; once each.
+static bool add_size(RangeTuning *r, const double *part, double share)
+{
+    int64_t *size = NEW_ARRAY(r->arena, int64_t, ASKED);
     for (int i = 0, k = 0; i < r->problem->nbinding; i++)
         if (r->problem->binding[i].spans) {
             size[k] = size_at(&r->problem->binding[i].range, part[k]);
             k++;
         }
     for (int s = 0; s < r->nsize; s++)
-        if (memcmp(r->size[s], size, (size_t)r->nname * sizeof *size) == 0)
+        if (memcmp(r->size[s], size, (size_t)r->nname * sizeof *size) == 0) {
+            r->share[s] = fmax(r->share[s], share);
             return true;
+        }
+    int n = r->nname;
+    for (unsigned bits = 1; bits < 1u << r->nname; bits++)
+        if (bits & (bits - 1))
+            size[n++] = product_of(r, size, bits);
     r->at[r->nsize] = problem_at(r, size);
     r->size[r->nsize] = size;
+    r->share[r->nsize] = share;
     return r->at[r->nsize++] != NULL;
+}
+
+static bool add_corners(RangeTuning *r)
+{
+    double part[NAMES];
+    for (int corner = 0; r->nname > 1 && corner < 2 * r->nname; corner++) {
+        bool low = corner < r->nname;
+        for (int k = 0; k < r->nname; k++)
+            part[k] = (k == corner % r->nname) != low;
+        if (!add_size(r, part, 0.5))
+            return false;
+    }
+    return true;
+}
+
+// Spread evenly: multiples of roots of primes, but for whole numbers.
+static bool add_inside(RangeTuning *r)
+{
+    static const double prime[NAMES] = {2, 3, 5, 7};
+    double part[NAMES], whole;
+    for (int i = 1; r->nname > 1 && i <= INSIDE; i++) {
+        for (int k = 0; k < r->nname; k++)
+            part[k] = modf(i * sqrt(prime[k]), &whole);
+        if (!add_size(r, part, 0))
+            return false;
+    }
+    return true;
 }
 
 static bool choose_sizes(RangeTuning *r)
@@ -86,19 +148,14 @@ static bool choose_sizes(RangeTuning *r)
                               "at most %d sizes can be ranges in a tuning", NAMES);
         r->name[r->nname++] = r->problem->binding[i].name;
     }
+    name_products(r);
     for (int s = 0; s < DIAGONAL; s++) {
         for (int k = 0; k < r->nname; k++)
             part[k] = (double)s / (DIAGONAL - 1);
-        if (!add_size(r, part))
+        if (!add_size(r, part, s == 0 || s == DIAGONAL / 2 || s == DIAGONAL - 1))
             return false;
     }
-    for (int small = 0; r->nname > 1 && small < r->nname; small++) {
-        for (int k = 0; k < r->nname; k++)
-            part[k] = k == small ? 0 : 1;
-        if (!add_size(r, part))
-            return false;
-    }
-    return true;
+    return add_corners(r) && add_inside(r);
 }
 
 // Trials ------------------------------------------------------------------------------
@@ -148,10 +205,18 @@ static void add_point(RangeTuning *r, const char *point)
         r->point[r->npoint++] = point;
 }
 
-static int64_t trials_each(const RangeTuning *r)
+static int64_t trials_at(const RangeTuning *r, int s)
 {
     int64_t most = r->options->budget_trials ? r->options->budget_trials : TRIALS;
-    return MAX(most * (CROSS_SHARE - 1) / CROSS_SHARE, 1);
+    return MAX(llround(r->share[s] * (double)most * (CROSS_SHARE - 1) / CROSS_SHARE), 1);
+}
+
+static double seconds_at(const RangeTuning *r, int s)
+{
+    double shares = 0;
+    for (int i = 0; i < r->nsize; i++)
+        shares += r->share[i];
+    return r->options->budget_s * r->share[s] / shares * (CROSS_SHARE - 1) / CROSS_SHARE;
 }
 
 // The store, and the session in it of trials of a problem; 0: neither.
@@ -171,8 +236,7 @@ static int64_t open_session(const RangeTuning *r, const Problem *problem,
 static bool tune_at(RangeTuning *r, int s, const DeviceInfo *device)
 {
     TuneResult one;
-    double all = r->options->budget_s * (CROSS_SHARE - 1) / CROSS_SHARE;
-    TuneOptions options = share_options(r, all / TUNED, trials_each(r));
+    TuneOptions options = share_options(r, seconds_at(r, s), trials_at(r, s));
     if (!tune(r->at[s], &options, r->arena, &one, r->diags))
         return false;
     Best best = {.r = r};
@@ -180,7 +244,7 @@ static bool tune_at(RangeTuning *r, int s, const DeviceInfo *device)
     int64_t session = open_session(r, r->at[s], device, &store);
     bool ok = session && store_each(store, session, keep_best, &best, r->diags);
     store_close(store);
-    for (int i = 0; i < best.n; i++)
+    for (int i = 0; i < ceil(best.n * r->share[s]); i++)
         add_point(r, best.best[i].point);
     r->plain_ns[s] = one.baseline_ns;
     TuneResult *base = &r->result->base;
@@ -225,7 +289,7 @@ static void conclude(RangeTuning *r)
 {
     RangeResult *result = r->result;
     RuleTimes times = {.name = r->name,
-                       .nname = r->nname,
+                       .nname = r->nasked,
                        .size = (const int64_t *const *)r->size,
                        .nsize = r->nsize,
                        .point = r->point,
@@ -289,9 +353,8 @@ bool tune_range(const Problem *problem, const TuneOptions *options, Arena *arena
     bool ok = devices_find(arena, options->place.worker, options->place.stop,
                            options->device, &device, diags) &&
               problem_fits(problem, &device, diags) && choose_sizes(&r);
-    int diagonal = MIN(DIAGONAL, r.nsize);
-    for (int i = 0; ok && i < MIN(TUNED, diagonal); i++)
-        ok = tune_at(&r, i * (diagonal - 1) / MAX(MIN(TUNED, diagonal) - 1, 1), &device);
+    for (int s = 0; ok && s < r.nsize; s++)
+        ok = !r.share[s] || tune_at(&r, s, &device);
     for (int s = 0; ok && s < r.nsize; s++)
         ok = run_pool(&r, s, &device);
     if (ok) {

@@ -41,7 +41,7 @@ static bool parse_tests(char *text, Arena *arena, RuleRow *row)
 {
     char *save = NULL;
     for (char *item = strtok_r(text, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
-        char name[64], sign[3];
+        char name[RULE_SIZE_NAME], sign[3];
         long long than;
         if (row->ntest == RULE_TESTS ||
             sscanf(item, " %63s %2s %lld", name, sign, &than) != 3 ||
@@ -73,10 +73,23 @@ bool rule_parse(const char *text, Arena *arena, Rule *rule)
 
 // Applied -----------------------------------------------------------------------------
 
+bool rule_next_size(const char **sizes, char name[RULE_SIZE_NAME])
+{
+    size_t len = strcspn(*sizes, "*");
+    snprintf(name, RULE_SIZE_NAME, "%.*s", (int)len, *sizes);
+    *sizes += len + ((*sizes)[len] == '*');
+    return len > 0;
+}
+
 static bool holds(const RuleTest *test, const Binding *binding, int n)
 {
-    const Binding *size = binding_find(binding, n, test->size);
-    return size && (size->value < test->than) == test->below;
+    char name[RULE_SIZE_NAME];
+    int64_t value = 1;
+    for (const char *at = test->size; rule_next_size(&at, name);) {
+        const Binding *size = binding_find(binding, n, name);
+        value *= size ? size->value : 0;
+    }
+    return value && (value < test->than) == test->below;
 }
 
 int rule_choose(const Rule *rule, const Binding *binding, int n)

@@ -200,11 +200,11 @@ bool tune_best(const Tune *t, Point *point, double *ns);
 
 // A list of rows: the first whose tests hold says the point. The last one has no tests.
 typedef struct {
-    const char *size;
-    bool below; // size < than; else size >= than
+    const char *size; // or a product, N*M
+    bool below;       // size < than; else size >= than
     int64_t than;
 } RuleTest;
-enum { RULE_TESTS = 6, RULE_ROWS = 16 };
+enum { RULE_TESTS = 6, RULE_ROWS = 16, RULE_SIZE_NAME = 64 };
 typedef struct {
     RuleTest test[RULE_TESTS];
     int ntest;
@@ -221,6 +221,8 @@ void rule_print_tests(Buf *out, const RuleRow *row); // "N < 8192, M >= 512"
 void rule_print(Buf *out, const Rule *rule);
 bool rule_parse(const char *text, Arena *arena, Rule *rule);
 bool is_rule(const char *text);
+// The first size of a product, which then begins behind it; false: there is none left.
+bool rule_next_size(const char **sizes, char name[RULE_SIZE_NAME]);
 // The row for these sizes.
 int rule_choose(const Rule *rule, const Binding *binding, int n);
 // The kernels of a rule: its rows' points, each once. Returns how many.
@@ -229,7 +231,7 @@ int rule_points(const Rule *rule, const char *point[RULE_ROWS]);
 // Times of points at sizes: from them the rule. time[p * nsize + s] in ns, INFINITY: it
 // cannot be used there. size[s] is a list of nbinding values.
 typedef struct {
-    const char *const *name; // of nname sizes that vary
+    const char *const *name; // of nname sizes that vary, or products of some
     int nname;
     const int64_t *const *size; // nsize of them, each nname values
     int nsize;

@@ -38,4 +38,14 @@ passes "and emit --host" "$FOREWARP" emit "$sums" -s N=16:64:4,M=16:64:16 --best
 passes "as parameters" grep -q 'long long N, long long M, ' "$tmp/sums_host.h"
 "$FOREWARP" wisdom export --store "$store" >"$tmp/wisdom.txt"
 passes "wisdom holds it" grep -q 'sums N=16:64:4 M=16:64:16' "$tmp/wisdom.txt"
+
+point='lx=64 ly=1 bx=1 cx=1 vec=1 lanes=1 fold=item hold=again'
+sed -n "s/\"point\": \"[^\"]*\"/\"point\": \"N*M < 1000: $point; ${point#lx=64 }\"/; s/; ly=1/; lx=32 ly=1/; /N=16:64:4/p" \
+    "$tmp/wisdom.txt" >"$tmp/product.txt"
+sed -n 1p "$tmp/wisdom.txt" | cat - "$tmp/product.txt" >"$tmp/product.w"
+passes "a rule of a product of sizes" "$FOREWARP" wisdom import "$tmp/product.w" --store "$tmp/p.db"
+passes "chooses" "$FOREWARP" run "$sums" -s N=20@16:64:4,M=48@16:64:16 --best --check --store "$tmp/p.db"
+passes "and is written as C" "$FOREWARP" emit "$sums" -s N=16:64:4,M=16:64:16 --best --host \
+    --store "$tmp/p.db" -o "$tmp/product.c"
+passes "with the product" grep -q 'if (N\*M < 1000)' "$tmp/product.c"
 finish

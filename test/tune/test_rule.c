@@ -40,6 +40,11 @@ static void test_text(void **state)
     assert_int_equal(row_of(&rule, 2895, 512), 0);
     assert_int_equal(row_of(&rule, 2896, 512), 2);
     assert_int_equal(row_of(&rule, 100, 7), 1);
+    text = "N*M < 100000: lx=64; lx=16";
+    assert_true(rule_parse(text, arena, &rule));
+    assert_string_equal(text_of(&rule, arena), text);
+    assert_int_equal(row_of(&rule, 100, 999), 0);
+    assert_int_equal(row_of(&rule, 1000, 100), 1);
     assert_false(rule_parse("N < x: lx=1; lx=2", arena, &rule));
     assert_false(rule_parse("N = 3: lx=1; lx=2", arena, &rule));
     assert_false(rule_parse("N < 3: lx=1", arena, &rule)); // and else?

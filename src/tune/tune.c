@@ -11,12 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+// A plain kernel that is slow is the last of the first points, where it keeps nothing
+// waiting.
 static bool next_first(Tune *t, Point *point)
 {
     bool first = t->asked_first < t->nfirst;
+    int after = t->has_plain && tune_plain_is_slow(t);
     if (!first && t->asked_claimed == t->claimed.len)
         return false;
-    *point = first ? t->first[t->asked_first++] : t->claimed.at[t->asked_claimed++];
+    *point = first ? t->first[(t->asked_first++ + after) % t->nfirst]
+                   : t->claimed.at[t->asked_claimed++];
     return true;
 }
 

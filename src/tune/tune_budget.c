@@ -11,22 +11,21 @@
 //           inputs there are as many as there is time for, and the result says how many. A
 //           candidate is not begun if compiling it is predicted to take longer than is
 //           left: as long as the longest text so far, or more in proportion.
-//   grace   a search that ends without a kernel has wasted its time. So the device, the
-//           reference and the first few trials, until one is right, may go beyond the
-//           budget, and the result says by how much. There they are sampled once, and
-//           what follows has only what is left of the slack.
+//   grace   a search that ends without a kernel has wasted its time. So the reference and
+//           the first few trials, until one is right, may use the slack, on a busy machine
+//           in proportion to its load, and the result says by how much. There they are
+//           sampled once, and what follows has only what is left of the slack.
 #include "tune/internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-// For a first kernel that is right, and what it needs: 60 s are what a reference may take
-// to build.
-static const double GRACE_S = 60;
-// For the reference beyond the budget.
-static const double REFERENCE_S = 120;
-// It has no bounds if they take longer than this share of the budget and the slack.
+// A reference has no bounds if they take longer than this share of the budget.
 static const double PATIENCE = 0.5;
+// On a processor a plain kernel may take so long an operation (mm: 0.8 ns on two cores),
+// and is slow if it takes a longer share of the budget.
+static const double PLAIN_S = 1e-9, SLOW = 0.1;
 enum { FIRST_TRIALS = 8 };                           // after which none may ever be right
 static const double SLACK_S = 2, SLACK = 0.2;        // the larger of the two
 static const double ROOFLINE_S = 2, ROOFLINE = 0.15; // the lesser: for ceilings of a device
@@ -34,6 +33,8 @@ static const double ROOFLINE_S = 2, ROOFLINE = 0.15; // the lesser: for ceilings
 static const double SETS_S = 2, SETS = 0.05;
 // To end what is under way, and to write what was found.
 static const double WRITING_S = 0.3;
+// Of the slack: for the best few once more, and for a reference or the checks of the best.
+static const double AGAIN = 0.5, CHECKS = 0.75;
 // At most of the budget for what comes after the search, and at least for what comes before
 // it and after the first right kernel, however long that took.
 static const double AFTERWARDS = 0.35, SEARCH = 0.35;
@@ -41,6 +42,15 @@ static const double AFTERWARDS = 0.35, SEARCH = 0.35;
 static double slack_s(const Tune *t)
 {
     return fmax(SLACK_S, SLACK * t->budget_s);
+}
+
+// On a machine with more to do than it has processors everything takes longer, and what
+// must be done has as much longer.
+static double first_slack_s(const Tune *t)
+{
+    double load = 0;
+    bool known = getloadavg(&load, 1) == 1;
+    return slack_s(t) * (known ? fmax(1, load / processors()) : 1);
 }
 
 // As of a trial: warm-ups and the checks are a few runs more.
@@ -51,7 +61,14 @@ double tune_again_s(const Tune *t, double ns)
 
 double tune_patience_s(const Tune *t)
 {
-    return PATIENCE * t->budget_s + slack_s(t);
+    return PATIENCE * t->budget_s;
+}
+
+bool tune_plain_is_slow(const Tune *t)
+{
+    Work work = problem_work(t->problem);
+    return t->device->is_cpu &&
+           PLAIN_S * (work.float_flops + work.double_flops) > SLOW * t->budget_s;
 }
 
 // To make a set of further inputs and its reference, and to run the best on it.
@@ -84,7 +101,7 @@ static double afterwards_s(const Tune *t)
 
 static double first_s(const Tune *t)
 {
-    return t->spent.trials < FIRST_TRIALS ? GRACE_S : slack_s(t) / 2;
+    return t->spent.trials < FIRST_TRIALS ? first_slack_s(t) : slack_s(t) / 2;
 }
 
 // Half of what is left, or a part of the budget, of which half the slack may be used.
@@ -92,20 +109,21 @@ static double search_end(const Tune *t, double end)
 {
     double from = fmax(t->spent.right_s, t->spent.begun_s), left = fmax(end - from, 0);
     double least = fmax(left / 2, fmin(SEARCH * t->budget_s, left + slack_s(t) / 2));
-    return fmax(end - afterwards_s(t), from + least);
+    return fmin(fmax(end - afterwards_s(t), from + least),
+                fmax(end + slack_s(t) / 2, from));
 }
 
 void tune_set_end(Tune *t, BudgetPart part)
 {
     double end = t->start_s + t->budget_s, right_s = t->spent.right_s, grace_s = 0;
     switch (part) {
-    case BUDGET_REFERENCE: end = fmax(end, clock_s()) + REFERENCE_S; break;
+    case BUDGET_REFERENCE: end += CHECKS * first_slack_s(t); break;
     case BUDGET_SEARCH:
         grace_s = t->nbest || !isfinite(end) ? 0 : first_s(t);
-        end = t->nbest ? search_end(t, end) : fmax(end, t->spent.begun_s) + first_s(t);
+        end = t->nbest ? search_end(t, end) : end + first_s(t);
         break;
-    case BUDGET_AFTERWARDS: end = fmax(end + 0.75 * slack_s(t), right_s); break;
-    case BUDGET_CHECKS: end = fmax(end + slack_s(t), right_s); break;
+    case BUDGET_AFTERWARDS: end = fmax(end + AGAIN * slack_s(t), right_s); break;
+    case BUDGET_CHECKS: end = fmax(end + CHECKS * slack_s(t), right_s); break;
     }
     t->stop.grace_s = grace_s;
     t->stop.end_s = end;

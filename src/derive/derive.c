@@ -708,7 +708,7 @@ static void walk(DeriveWalk *w, Path at, bool root)
 
 static DeriveWalk walk_of(const Derivation *d, const Point *point)
 {
-    DeriveWalk w = {.groups = 1, .lanes = 1, .steps = 1};
+    DeriveWalk w = {.groups = 1, .copies = 1, .lanes = 1, .steps = 1};
     w.strict = d->program->math == MATH_STRICT;
     w.tiled = derive_word(d, point, "scheme", "tiled") ||
               derive_word(d, point, "scheme", "padded");
@@ -727,6 +727,8 @@ static DeriveWalk walk_of(const Derivation *d, const Point *point)
         w.stage = space_int(d->space, point, "stage");
     if (space_find(d->space, "groups") >= 0)
         w.groups = space_int(d->space, point, "groups");
+    if (space_find(d->space, "copies") >= 0)
+        w.copies = space_int(d->space, point, "copies");
     w.keys = derive_word(d, point, "keys", "group") ? KEYS_GROUP
              : derive_word(d, point, "keys", "all") ? KEYS_ALL
                                                     : KEYS_ITEM;

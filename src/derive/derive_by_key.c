@@ -80,7 +80,7 @@ static int64_t groups_least(const Keyed *k)
 void add_keyed_params(Derivation *d, Diags *diags)
 {
     static const int64_t groups[] = {1, 4, 16, 64, 256, 1024, 2048, 4096};
-    static const int64_t lanes[] = {1, 2, 4, 8};
+    static const int64_t lanes[] = {1, 2, 4, 8}, copies[] = {1, 2, 4, 8, 16, 32};
     const Keyed *k = &d->shape.keyed;
     const char *who[3] = {"item"};
     int n = 1;
@@ -100,6 +100,23 @@ void add_keyed_params(Derivation *d, Diags *diags)
         space_constrain(d->space, text, diags);
     if (n > 1 && space_find(d->space, "lanes") < 0)
         space_add_ints(d->space, "lanes", lanes, COUNTOF(lanes));
+    if (!may_update(d) || !fits(d))
+        return;
+    space_add_ints(d->space, "copies", copies, COUNTOF(copies));
+    snprintf(text, sizeof text,
+             "copies == 1 or (keys == 'group' and copies * %.0f <= %lld)", k->bytes,
+             (long long)d->device.local_bytes);
+    space_constrain(d->space, text, diags);
+}
+
+// As many copies as leave room for as many groups as a multiprocessor has work-items for.
+static void choose_copies(const Derivation *d, Point *point)
+{
+    int64_t copies = 32;
+    while (copies > 1 && (double)copies * d->shape.keyed.bytes > 24 << 10)
+        copies /= 2;
+    if (derive_word(d, point, "keys", "group"))
+        set_number(d, point, "copies", copies);
 }
 
 // As many groups as fill a GPU, but not so many that their arrays are most of the traffic.
@@ -120,6 +137,7 @@ void keyed_plain(const Derivation *d, Point *point)
     choose_groups(d, point, 1024);
     if (!space_set(d->space, point, "keys", "group"))
         space_set(d->space, point, "keys", "all");
+    choose_copies(d, point);
 }
 
 bool keyed_first(const Derivation *d, int i, Point *point)
@@ -136,6 +154,7 @@ bool keyed_first(const Derivation *d, int i, Point *point)
     set_number(d, point, "lx", first[i].lx);
     set_number(d, point, "lanes", first[i].lanes);
     choose_groups(d, point, first[i].groups);
+    choose_copies(d, point);
     return true;
 }
 
@@ -149,8 +168,9 @@ bool derive_keyed_map(DeriveWalk *w, Path at)
     if (!is_map(map) || map->dims != 1 || !is_keyed(map->fun->arg[0]))
         return false;
     Rewriter before = w->r;
+    const int64_t by[] = {w->lanes, w->copies};
     if (w->keys == KEYS_GROUP && walk_apply(w, RULE_MAP_WRG, at, &x, 1) &&
-        walk_apply(w, RULE_REDUCE_BY_LCL, walk_below(w, at, CHILD_FUN), &w->lanes, 1))
+        walk_apply(w, RULE_REDUCE_BY_LCL, walk_below(w, at, CHILD_FUN), by, 2))
         return true;
     w->r = before;
     return walk_apply(w, RULE_MAP_GLB, at, &x, 1);

@@ -588,6 +588,13 @@ static void normal_at(DeriveWalk *w, Path at, bool host)
     // A prefix that items cannot share as it stands may be one of what a map makes.
     if (expr->kind == E_PATTERN && expr->pattern == P_SCAN && !folds_by_parts(expr))
         walk_apply_plain(w, RULE_SCAN_FISSION, at);
+    // What is folded by key is of words that items can update.
+    if (expr->kind == E_PATTERN && expr->pattern == P_REDUCEBY &&
+        !(w->strict && order_shows(expr)) &&
+        walk_apply_plain(w, RULE_REDUCE_BY_WORDS, at) && is_map(walk_node(w, at))) {
+        normal_at(w, at, host);
+        return;
+    }
     bool loop = expr->kind == E_PATTERN && expr->pattern == P_ITERATE;
     if (walk_node(w, at)->fun)
         normal_at(w, walk_below(w, at, CHILD_FUN), host && loop);

@@ -592,7 +592,7 @@ Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags 
     d->shape.program = program;
     d->shape.dims = lowered_dims(program->main->body);
     d->shape.lowered = d->shape.dims > 0;
-    DeriveWalk w = {0};
+    DeriveWalk w = {.strict = program->math == MATH_STRICT};
     rewriter_init(&w.r, program->ir, program->ir->arena, program->main->body);
     if (!d->shape.lowered) {
         derive_normalise(&w, (Path){0});

@@ -47,6 +47,7 @@ typedef struct {
     int64_t fused, cols, strip; // steps of a kernel, columns and rows of a stream
     int64_t parts;              // of each fold under a map, for groups
     KeysBy keys;
+    int64_t copies;    // of the array that the items of a group share
     int64_t share;     // elements of an item in a prefix of an array; 0: one loop
     bool rows;         // a work-group does a chain of nests, else a work-item
     bool near;         // but an item one of columns

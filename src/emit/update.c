@@ -13,14 +13,13 @@ typedef struct {
     Op op;
     const char *opencl, *cuda; // of integers
     const char *word;          // in the names of our functions
-    const char *real, *whole;  // of `a` and `v`, in those
 } Update;
 
 static const Update updates[] = {
-    {OP_ADD, "atomic_add", "atomicAdd", "add", "a + v", "a + v"},
-    {OP_MUL, NULL, NULL, "mul", "a * v", "a * v"},
-    {OP_MINIMUM, "atomic_min", "atomicMin", "min", "fmin(a, v)", "a < v ? a : v"},
-    {OP_MAXIMUM, "atomic_max", "atomicMax", "max", "fmax(a, v)", "a > v ? a : v"},
+    {OP_ADD, "atomic_add", "atomicAdd", "add"},
+    {OP_MUL, NULL, NULL, "mul"},
+    {OP_MINIMUM, "atomic_min", "atomicMin", "min"},
+    {OP_MAXIMUM, "atomic_max", "atomicMax", "max"},
 };
 
 static const Scalar kinds[] = {S_INT, S_UINT, S_FLOAT, S_DOUBLE};
@@ -85,14 +84,49 @@ static CompareAndSwap exchange_of(const Target *target, Scalar scalar)
                             real ? "__float_as_int" : ""};
 }
 
+static const char *place_qualifiers(const Target *target, AddrSpace space)
+{
+    return target->c_scalars    ? ""
+           : space == MEM_LOCAL ? "volatile local "
+                                : "volatile global ";
+}
+
+// Numbers that are not negative are in the order of their words, negative ones in the
+// opposite one of these without a sign, and all their words are larger.
+static void put_pick(Buf *out, const Target *target, const Update *update, Scalar scalar,
+                     AddrSpace space)
+{
+    const char *place = place_qualifiers(target, space);
+    bool wide = scalar == S_DOUBLE, larger = update->op == OP_MAXIMUM,
+         c = target->c_scalars;
+    const char *word = wide ? "long long" : "int",
+               *bare = wide ? "unsigned long long" : "uint";
+    const char *bits = !c ? "as_int" : wide ? "__double_as_longlong" : "__float_as_int";
+    const Update *opposite = update_of(larger ? OP_MINIMUM : OP_MAXIMUM);
+    buf_printf(out,
+               "%svoid fw_%s_%s%s(%s%s *place, %s v)\n"
+               "{\n"
+               "    if (v >= 0)\n"
+               "        %s((%s%s *)place, v > 0 ? %s(v) : 0);\n"
+               "    else if (v < 0)\n"
+               "        %s((%s%s *)place, (%s)%s(v));\n"
+               "}\n",
+               target->function, update->word, scalar_info[scalar].name,
+               place_suffix(target, space), place, scalar_info[scalar].name,
+               scalar_info[scalar].name, c ? update->cuda : update->opencl, place, word,
+               bits, c ? opposite->cuda : opposite->opencl, place,
+               c && !wide ? "unsigned" : bare, c && !wide ? "unsigned" : bare, bits);
+}
+
 static void put_function(Buf *out, const Target *target, const Update *update,
                          Scalar scalar, AddrSpace space)
 {
-    const char *place = target->c_scalars    ? ""
-                        : space == MEM_LOCAL ? "volatile local "
-                                             : "volatile global ";
+    const char *place = place_qualifiers(target, space);
     const char *type = target->c_scalars ? scalar_info[scalar].c : scalar_info[scalar].name;
-    bool real = scalar_info[scalar].kind == SCALAR_FLOAT;
+    if (update->op == OP_MINIMUM || update->op == OP_MAXIMUM) {
+        put_pick(out, target, update, scalar, space);
+        return;
+    }
     CompareAndSwap x = exchange_of(target, scalar);
     buf_printf(out,
                "%svoid fw_%s_%s%s(%s%s *place, %s v)\n"
@@ -102,12 +136,12 @@ static void put_function(Buf *out, const Target *target, const Update *update,
                "    do {\n"
                "        now = was;\n"
                "        const %s a = %s(now);\n"
-               "        was = %s(word, now, %s(%s));\n"
+               "        was = %s(word, now, %s(a %s v));\n"
                "    } while (was != now);\n"
                "}\n",
                target->function, update->word, scalar_info[scalar].name,
                place_suffix(target, space), place, type, type, place, x.word, place, x.word,
-               x.word, type, x.from, x.exchange, x.to, real ? update->real : update->whole);
+               x.word, type, x.from, x.exchange, x.to, op_info[update->op].text);
 }
 
 static bool is_wanted(const Target *target, const Update *update, Scalar scalar,

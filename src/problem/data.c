@@ -95,6 +95,7 @@ typedef struct {
     int64_t length, lines, shift;
     int64_t terms; // of the longest fold, if it is long; else 0
     bool sparse;   // may most elements be 0?
+    int64_t below; // integers are
 } Marks;
 
 // Number i of a buffer, for a set of inputs.
@@ -127,8 +128,9 @@ static void fill_part(void *user, int64_t from, int64_t to)
 
 static double usual(Rng *rng, Scalar scalar, const Marks *marks, int64_t i, int set)
 {
-    (void)marks, (void)i, (void)set;
-    return scalar_random(rng, scalar);
+    (void)i, (void)set;
+    return scalar_info[scalar].integer ? (double)rng_below(rng, (uint64_t)marks->below)
+                                       : scalar_random(rng, scalar);
 }
 
 // Further inputs -------------------------------------------------------------------------
@@ -214,15 +216,15 @@ static double any_scale(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int 
     return marked(m, i, set, x, ldexp(1, most + 1));
 }
 
-// Integers may be indices, so these are of the usual range.
+// Integers may be indices, so these are of the range that they always have.
 static double in_range(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
 {
     (void)scalar;
     int64_t mark = mark_at(m, i);
-    double x = 1 + (double)rng_below(rng, INTS_USUAL - 2);
-    if (m->length < MARKED_FROM)
-        return x;
-    return mark == (set % 2 ? m->length - 1 : 0)   ? INTS_USUAL - 1
+    if (m->length < MARKED_FROM || m->below < 3)
+        return (double)rng_below(rng, (uint64_t)m->below);
+    double x = 1 + (double)rng_below(rng, (uint64_t)(m->below - 2));
+    return mark == (set % 2 ? m->length - 1 : 0)   ? (double)(m->below - 1)
            : mark == (set % 2 ? 0 : m->length - 1) ? 0
                                                    : x;
 }
@@ -288,8 +290,9 @@ static ProblemData *fill_all(const Problem *problem, int set, uint64_t seed, Are
         problem->bound->math == MATH_FAST || expr_find(main->body, folds_decide, NULL);
     const RunnerBuffer *at = data->buffer;
     const Type *plane[PLANES_MOST];
+    const int64_t *below = problem_ints(problem, data->ninput, arena);
     for (int i = 0; i < main->nparam; i++) {
-        uint64_t own = hash_mix(seed, (uint64_t)i); // as problem_inputs
+        uint64_t own = hash_mix(seed, (uint64_t)i);
         int n =
             MIN(type_planes(arena, main->params[i]->type, plane, PLANES_MOST), PLANES_MOST);
         for (int k = 0; k < n; k++, at++) {
@@ -298,6 +301,7 @@ static ProblemData *fill_all(const Problem *problem, int set, uint64_t seed, Are
                 filling = further(at, plane[k], set, finite, long_terms(problem));
                 filling.seed = hash_mix(seed, (uint64_t)(at - data->buffer));
             }
+            filling.marks.below = below[at - data->buffer];
             parts_call(at->count, RANDOM_CHUNK, fill_part, &filling);
         }
     }
@@ -313,6 +317,11 @@ ProblemData *data_more(const Problem *problem, int set, uint64_t seed, Arena *ar
 {
     bool tame = expr_find(problem->bound->main->body, is_tame, NULL);
     return fill_all(problem, tame ? -1 : set, hash_mix(seed, 1001 + (uint64_t)set), arena);
+}
+
+Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena)
+{
+    return data_inputs(problem, data_random(problem, seed, arena), arena);
 }
 
 Value **data_inputs(const Problem *problem, const ProblemData *data, Arena *arena)

@@ -271,17 +271,6 @@ int64_t problem_number(const Problem *problem, const Arith *a)
     return value;
 }
 
-Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena)
-{
-    const Function *main = problem->bound->main;
-    Value **input = NEW_ARRAY(arena, Value *, MAX(main->nparam, 1));
-    for (int i = 0; i < main->nparam; i++) {
-        input[i] = value_new(arena, main->params[i]->type);
-        value_random(input[i], hash_mix(seed, (uint64_t)i));
-    }
-    return input;
-}
-
 int type_planes(Arena *arena, const Type *type, const Type **plane, int max)
 {
     const Type *tuple = type_tuple_of(type);

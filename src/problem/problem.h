@@ -67,8 +67,8 @@ uint64_t problem_hash(const Problem *problem); // of the bound program as printe
 uint64_t problem_span_hash(const Problem *problem);
 const char *problem_kernel(const Problem *problem); // what other tuners call it
 const char *problem_label(const Problem *problem);  // "jacobi2d N=4096 M=4096"
-// Inputs of a program: seeded random values; owner: arena.
-Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena);
+// integers.c: below which the ints of each of n input planes are drawn. Owner: arena.
+const int64_t *problem_ints(const Problem *problem, int n, Arena *arena);
 // refused.c: what the interpreter said, if the program or its inputs are wrong; NULL: it
 // said nothing, or has no way to interpret them.
 const Diag *refused_as_wrong(const Diags *said);
@@ -102,9 +102,10 @@ typedef struct {
     double build_s; // of that, what further sets share: the kernel is built once
 } ProblemData;
 
-// Those of a program: with given inputs, and with those of problem_inputs.
+// Those of a program: with given inputs, and with seeded random ones; the latter as values.
 ProblemData *data_new(const Problem *problem, Value **inputs, Arena *arena);
 ProblemData *data_random(const Problem *problem, uint64_t seed, Arena *arena);
+Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena);
 // Inputs besides those of a search, of three kinds in turn: with so few digits that most
 // sums are exact, so that whatever is left out shows; of both signs and many magnitudes;
 // with infinities and values that are no numbers, but where a fold may not take such
@@ -275,7 +276,7 @@ int reference_more(const Problem *problem, uint64_t seed, int n,
 const char *workplace_folder(Arena *arena);
 
 // Version of the code generator: trials of another one are not comparable.
-#define CODEGEN_VERSION FW_VERSION "-45"
+#define CODEGEN_VERSION FW_VERSION "-46"
 // And of what makes stored trials comparable: the rule by which a result is right, too.
 #define TRIAL_VERSION CODEGEN_VERSION "." CHECK_VERSION
 

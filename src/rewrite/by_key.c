@@ -112,18 +112,146 @@ Expr *rule_reduceByParts(Rewrite *rw, const Expr *at, const RuleArgs *args)
                     make_map(rw, 1, make_lambda(rw, key, joined), columns));
 }
 
+// In words
+// ---------------------------------------------------------------------------------
+
+// In which the values of a type are folded: processors update no less.
+static Scalar word_of(Scalar scalar)
+{
+    const ScalarInfo *info = &scalar_info[scalar];
+    if (scalar == S_BOOL || info->bytes >= 4)
+        return scalar;
+    return info->floating ? S_FLOAT : info->kind == SCALAR_UNSIGNED ? S_UINT : S_INT;
+}
+
+// `if a > b then a else b`, or the like, is the larger or the smaller of the two, one of
+// which is component i of what was folded; returns the other, NULL: it is no such.
+static const Expr *picked(const Expr *f, int i, Op *op)
+{
+    const Expr *body = i < 0 ? f->arg[0] : f->arg[0]->arg[i], *test = body->arg[0];
+    if (body->kind != E_OP || body->op != OP_SELECT || test->kind != E_OP ||
+        (test->op != OP_LT && test->op != OP_LE && test->op != OP_GT && test->op != OP_GE))
+        return NULL;
+    bool first = expr_equal(test->arg[0], body->arg[1]);
+    if (!expr_equal(test->arg[!first], body->arg[1]) ||
+        !expr_equal(test->arg[first], body->arg[2]))
+        return NULL;
+    *op = (test->op == OP_GT || test->op == OP_GE) == first ? OP_MAXIMUM : OP_MINIMUM;
+    for (int k = 1; k <= 2; k++) {
+        const Expr *was = body->arg[k], *other = body->arg[3 - k];
+        if (i >= 0 && was->kind == E_GET && was->index == i)
+            was = was->arg[0];
+        else if (i >= 0)
+            continue;
+        if (expr_is_use(was, f->params[0]) && !expr_mentions(other, f->params[0]))
+            return other;
+    }
+    return NULL;
+}
+
+static Expr *cast_to(Rewrite *rw, Scalar scalar, Scalar from, Expr *e)
+{
+    return scalar == from ? e : expr_op(rw->ir, op_cast(scalar), e, NULL, NULL);
+}
+
+// Component i of a value of n, or all of it.
+static Expr *part_of(Rewrite *rw, Param *value, int n, int i)
+{
+    return n ? expr_get(rw->ir, use(rw, value), i) : use(rw, value);
+}
+
+static Expr *start_part(Rewrite *rw, const Expr *init, int i)
+{
+    if (init->type->kind != T_TUPLE)
+        return start_value(rw, init);
+    return init->kind == E_TUPLE ? start_value(rw, init->arg[i])
+                                 : expr_get(rw->ir, copy_of(rw, init), i);
+}
+
+static Expr *all_parts(Rewrite *rw, Expr **part, int n)
+{
+    return n ? expr_tuple(rw->ir, part, n) : part[0];
+}
+
+Expr *rule_reduceByWords(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!is(at, P_REDUCEBY) || !plain_scalars(at->type->elem))
+        return NULL;
+    const Type *type = at->type->elem;
+    const Expr *f = at->fun;
+    int n = type->kind == T_TUPLE ? type->n : 0;
+    if (n > PARTS_MAX || (n && f->arg[0]->kind != E_TUPLE))
+        return NULL;
+    Param *s = fresh(rw, "s"), *r = fresh(rw, "r");
+    Expr *next[PARTS_MAX], *start[PARTS_MAX], *back[PARTS_MAX];
+    bool narrow = false, picks = false;
+    for (int i = 0; i < MAX(n, 1); i++) {
+        const Expr *body = n ? f->arg[0]->arg[i] : f->arg[0];
+        Scalar was = n ? type->item[i]->scalar : type->scalar, word = word_of(was);
+        int side = combined(f, n ? i : -1);
+        Op op = body->op;
+        const Expr *value = side >= 0 ? body->arg[side] : picked(f, n ? i : -1, &op);
+        if (!value || !op_updates(op) || (n && type->item[i]->kind != T_SCALAR))
+            return NULL;
+        picks |= side < 0;
+        narrow |= word != was;
+        Expr *given = cast_to(rw, word, value->type->scalar, copy_of(rw, value));
+        next[i] = expr_op(rw->ir, op, part_of(rw, s, n, i), given, NULL);
+        start[i] = cast_to(rw, word, was, start_part(rw, at->arg[0], i));
+        back[i] = cast_to(rw, was, word, part_of(rw, r, n, i));
+    }
+    if (!narrow && !picks)
+        return NULL;
+    Expr *arg[] = {all_parts(rw, start, n), copy_of(rw, at->arg[1])};
+    Expr *fun =
+        expr_lambda(rw->ir, (Param *[]){s, f->params[1]}, 2, all_parts(rw, next, n));
+    Expr *words =
+        expr_pattern(rw->ir, P_REDUCEBY, 1, 0, at->num, expr_clone(rw->ir, fun), arg, 2);
+    return narrow ? make_map(rw, 1, make_lambda(rw, r, all_parts(rw, back, n)), words)
+                  : words;
+}
+
+// Updates --------------------------------------------------------------------------------
+
 // The array that updates begin with, made by work-items.
-static Expr *filled(Rewrite *rw, const Expr *keyed, Pattern items)
+static Expr *filled(Rewrite *rw, const Expr *keyed, Pattern items, int64_t copies)
 {
     Param *k = fresh(rw, "k");
     return make(rw, items, 1, NULL, make_lambda(rw, k, start_value(rw, keyed->arg[0])),
-                counting(rw, keyed->num[0]));
+                counting(rw, arith_mulc(rw->ir->arith, keyed->num[0], copies)));
 }
 
-static Expr *updated(Rewrite *rw, const Expr *keyed, Pattern p, Expr *array, int64_t near)
+// Rows of elements with keys of one copy or another of the array, which lie key by key:
+// the rows have the copies in turns.
+static Expr *by_copies(Rewrite *rw, const Expr *keyed, Expr *rows, const Arith *count,
+                       int64_t copies)
 {
-    Expr *arg[] = {array, rows_of(rw, keyed->arg[1], num(rw, near))};
-    return expr_pattern(rw->ir, p, 1, 0, NULL, copy_of(rw, keyed->fun), arg, 2);
+    Param *t = fresh(rw, "t"), *e = fresh(rw, "e");
+    Expr *key = expr_op(rw->ir, OP_MINIMUM, part_of(rw, e, 2, 0),
+                        expr_num(rw->ir, keyed->num[0]), NULL);
+    key = expr_op(rw->ir, OP_MAXIMUM, key, expr_literal(rw->ir, -1, false), NULL);
+    Expr *copy = arith_of(rw, OP_MOD, part_of(rw, t, 2, 0), copies);
+    Expr *item[] = {expr_op(rw->ir, OP_ADD, arith_of(rw, OP_MUL, key, copies), copy, NULL),
+                    part_of(rw, e, 2, 1)};
+    Expr *row = make_map(rw, 1, make_lambda(rw, e, expr_tuple(rw->ir, item, 2)),
+                         part_of(rw, t, 2, 1));
+    Expr *part[] = {counting(rw, count), rows};
+    return make_map(rw, 1, make_lambda(rw, t, row), make_zip(rw, 1, part, 2));
+}
+
+// An array that all work-items update, each by a row of `near` elements at a time.
+static Expr *updated(Rewrite *rw, const Expr *keyed, Pattern p, Expr *array, int64_t near,
+                     int64_t copies)
+{
+    const Arith *n = num(rw, near);
+    Expr *rows = rows_of(rw, keyed->arg[1], n);
+    if (copies > 1)
+        rows =
+            by_copies(rw, keyed, rows,
+                      arith_ceil_div(rw->ir->arith, len_of(keyed->arg[1], 0), n), copies);
+    return expr_pattern(rw->ir, p, 1, 0, NULL, copy_of(rw, keyed->fun),
+                        (Expr *[]){array, rows}, 2);
 }
 
 static bool may_update(const Expr *at, const RuleArgs *args)
@@ -136,15 +264,24 @@ static bool may_update(const Expr *at, const RuleArgs *args)
 Expr *rule_reduceByGlb(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     return may_update(at, args) && at_host(rw)
-               ? updated(rw, at, P_REDBYGLB, filled(rw, at, P_MAPGLB), args->at[0])
+               ? updated(rw, at, P_REDBYGLB, filled(rw, at, P_MAPGLB, 1), args->at[0], 1)
                : NULL;
 }
 
 Expr *rule_reduceByLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!may_update(at, args) || !by_all_items(rw) || !arith_is_const(at->num[0], NULL))
+    enum { COPIES_MOST = 1024 };
+    if (!may_update(at, args) || !by_all_items(rw) || !arith_is_const(at->num[0], NULL) ||
+        args->at[1] < 1 || args->at[1] > COPIES_MOST)
         return NULL;
-    Expr *array = make1(rw, P_TOLOCAL, filled(rw, at, P_MAPLCL));
-    return make(rw, P_MAPLCL, 1, NULL, make_identity(rw),
-                updated(rw, at, P_REDBYLCL, array, args->at[0]));
+    const int64_t copies = args->at[1];
+    Expr *array = make1(rw, P_TOLOCAL, filled(rw, at, P_MAPLCL, copies));
+    Expr *all = updated(rw, at, P_REDBYLCL, array, args->at[0], copies);
+    if (copies == 1)
+        return make(rw, P_MAPLCL, 1, NULL, make_identity(rw), all);
+    Param *each = fresh(rw, "each");
+    Expr *join = make_reduce(rw, P_REDSEQ, joins_parts(rw, at), start_value(rw, at->arg[0]),
+                             use(rw, each));
+    return make(rw, P_MAPLCL, 1, NULL, make_lambda(rw, each, join),
+                make_sized(rw, P_SPLIT, num(rw, copies), all));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arrays of a program in the device's layout: random ones are those of problem_inputs,
-// to the bit, and values made of them are the same again.
+// The arrays of a program in the device's layout: values made of them are the same again,
+// to the bit; further sets meet what folds and indices need.
 #include "tune/tune.h"
 
 #include <setjmp.h>
@@ -84,9 +84,55 @@ static void test_more(void **state)
     arena_free(arena);
 }
 
+// Integers that lead to a key or an index have all the values that are legal; others, and
+// those that would leave an array, are small.
+static void test_integers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body;
+        int64_t below;
+    } want[] = {
+        {"map(\\i -> x[i], k)", 1000},
+        {"map(\\i -> x[N - 1 - i], k)", 1000},
+        {"map(\\i -> x[2 * i], k)", 500},
+        {"map(\\i -> x[(i * 7919) % N], k)", 1000},
+        {"map(\\i -> x[min(i * i, N - 1)], k)", 1000},
+        {"map(\\i -> x[i / 2 + 3], k)", 1000},
+        {"map(\\i -> x[8 * i], k)", 125},
+        {"map(\\i -> x[300 * i], k)", 8},
+        {"gather(\\i -> k[i], x)", 1000},
+        {"let y = take(30, x) in map(\\i -> x[i] + y[i], k)", 15},
+        {"zip(k, x) |> map(\\i v -> (i, v)) |> reduceBy(64, +, 0.0)", 73},
+        {"zip(map(abs, k), x) |> reduceBy(64, max, 0.0) |> map(\\v -> v + 1)", 73},
+        {"map(\\i -> float(i), k)", 8},
+        {"map(\\i v -> float(i) * x[int(v)], zip(k, x))", 8},
+        {"map(\\i -> x[reduce(max, 0, k) / i], k)", 8},
+    };
+    for (int i = 0; i < COUNTOF(want); i++) {
+        Arena *arena = arena_new();
+        Diags diags;
+        diags_init(&diags, arena);
+        char program[256];
+        snprintf(program, sizeof program, "size N\ndef d(k: [N]int, x: [N]float) =\n  %s\n",
+                 want[i].body);
+        Problem *problem = problem_parse("d.fw", program, &diags);
+        const Binding size = {.name = "N", .value = 1000};
+        assert_true(problem && problem_bind(problem, &size, 1, &diags));
+        assert_int_equal(problem_ints(problem, 2, arena)[0], want[i].below);
+        assert_int_equal(problem_ints(problem, 2, arena)[1], INTS_USUAL);
+        const int *k = data_random(problem, 1, arena)->buffer[0].init;
+        for (int j = 0; j < 1000; j++)
+            assert_true(k[j] >= 0 && k[j] < want[i].below);
+        problem_free(problem);
+        arena_free(arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random),
+                                       cmocka_unit_test(test_integers),
                                        cmocka_unit_test(test_more)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

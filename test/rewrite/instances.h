@@ -83,6 +83,15 @@ static const Instance instances[] = {
      "def p(x: [N]int) = reduceBy(K, \\(m, i) (v, j) -> if v > m then (v, j) else (m, i), "
      "(-1000, -1), zip(map(\\v -> v % 4, x), zip(x, array(N, \\i -> i))))",
      "root", "123 13"},
+    {"reduceByWords",
+     "def p(x: [N]int, y: [N]float) = zip(map(\\v -> v % 7, x), y)\n"
+     "  |> reduceBy(6, \\m v -> if half(v) > m then half(v) else m, half(-9))",
+     "root", ""},
+    {"reduceByWords",
+     "def p(x: [N]int, y: [N]int) = zip(map(\\v -> v % 4, x), y) |> reduceBy(M, \\(s, m, "
+     "n) v ->\n"
+     "  (s + char(90 * v), if v <= m then v else m, n + 1), (char(0), 99, 0))",
+     "root", ""},
     {"reduceByGlb", "def p(x: [N]int) = reduceBy(M, +, 0, map(\\v -> (v % 6, v), x))",
      "root", "1247"},
     {"reduceByGlb",
@@ -336,12 +345,12 @@ static const Instance instances[] = {
     {"reduceByLcl",
      "def p(x: [N][M]int) = mapWrg0(\\r -> reduceBy(5, +, 0, map(\\v -> (v % 6, v), r)), "
      "x)",
-     "f", "1248"},
+     "f", "1248 124"},
     {"reduceByLcl",
      "def p(x: [N][M]int) = mapWrg0(\\r -> reduceBy(5, \\(s, m) v -> (s + v, min(m, v)), "
      "(0, "
      "999), map(\\v -> (v % 6, v), r)), x)",
-     "f", "38"},
+     "f", "38 13"},
     {"reduceLanes", "def p(x: [N][M]int) = mapWrg0(\\r -> 2 * reduce(+, 0, r), x)", "f.1",
      "1238 124"},
     {"reduceLcl",

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How large the integers of inputs are drawn: those that lead to a key or an index are
+// drawn from all keys or elements, so that keyed folds and gathers meet as many as they do
+// with real data. A walk over the program follows the inputs, with the range of each
+// number; of an array it knows what all of its elements have in common.
+
+#include "problem/problem.h"
+
+#include <math.h>
+
+// What is known of a number: from low to high, made of these inputs, a bit each; of a
+// tuple: its components.
+typedef struct KnownInteger KnownInteger;
+struct KnownInteger {
+    double low, high;
+    uint64_t from;
+    int n;
+    const KnownInteger **item;
+};
+
+typedef struct IntegerName IntegerName;
+struct IntegerName {
+    const Param *param;
+    const KnownInteger *flow;
+    const IntegerName *outer;
+};
+
+enum { INPUTS_MOST = 64, STEPS_MOST = 200000 };
+
+typedef struct {
+    Arena *arena;
+    int64_t wanted[INPUTS_MOST]; // as many elements or keys; 0: it leads to none
+    uint64_t outside;            // inputs that lead to indices outside of their arrays
+    int steps;
+} Walk;
+
+static const KnownInteger *flow_at(Walk *w, const Expr *e, const IntegerName *env);
+
+static const KnownInteger *number(Walk *w, double low, double high, uint64_t from)
+{
+    KnownInteger *f = NEW(w->arena, KnownInteger);
+    *f = (KnownInteger){.low = low, .high = high, .from = from};
+    return f;
+}
+
+static const KnownInteger *any(Walk *w, uint64_t from)
+{
+    return number(w, -INFINITY, INFINITY, from);
+}
+
+static const KnownInteger *tuple(Walk *w, int n)
+{
+    KnownInteger *f = NEW(w->arena, KnownInteger);
+    *f = (KnownInteger){.n = n, .item = NEW_ARRAY(w->arena, const KnownInteger *, n)};
+    return f;
+}
+
+static const KnownInteger *get(Walk *w, const KnownInteger *f, int i)
+{
+    return i < f->n ? f->item[i] : any(w, f->from);
+}
+
+static uint64_t made_of(const KnownInteger *f)
+{
+    uint64_t from = f->from;
+    for (int i = 0; i < f->n; i++)
+        from |= made_of(f->item[i]);
+    return from;
+}
+
+// One of the two; `wide`: or what is computed from them.
+static const KnownInteger *both(Walk *w, const KnownInteger *a, const KnownInteger *b,
+                                bool wide)
+{
+    uint64_t from = made_of(a) | made_of(b);
+    if (a->n != b->n || (wide && a->n == 0))
+        return any(w, from);
+    if (a->n == 0)
+        return number(w, fmin(a->low, b->low), fmax(a->high, b->high), from);
+    const KnownInteger *f = tuple(w, a->n);
+    for (int i = 0; i < a->n; i++)
+        f->item[i] = both(w, a->item[i], b->item[i], wide);
+    return f;
+}
+
+static const IntegerName *named(Walk *w, const Param *param, const KnownInteger *flow,
+                                const IntegerName *outer)
+{
+    IntegerName *env = NEW(w->arena, IntegerName);
+    *env = (IntegerName){param, flow, outer};
+    return env;
+}
+
+static const KnownInteger *applied(Walk *w, const Expr *f, const KnownInteger *const *arg,
+                                   const IntegerName *env)
+{
+    for (int i = 0; i < f->nparam; i++)
+        env = named(w, f->params[i], arg[i], env);
+    return flow_at(w, f->arg[0], env);
+}
+
+// Uses -----------------------------------------------------------------------------------
+
+// A key may be outside, where it folds nothing: a few are.
+static void led_to(Walk *w, const KnownInteger *f, const Type *array, bool key)
+{
+    int64_t length;
+    if (!arith_is_const(array->len, &length))
+        return;
+    for (int i = 0; i < INPUTS_MOST; i++)
+        if (f->from >> i & 1)
+            w->wanted[i] = MAX(w->wanted[i], length + (key ? length / 8 + 1 : 0));
+    if (!key && !(f->low >= 0 && f->high < (double)length))
+        w->outside |= f->from;
+}
+
+static const KnownInteger *position(Walk *w, const Arith *length)
+{
+    int64_t n;
+    return arith_is_const(length, &n) ? number(w, 0, (double)n - 1, 0) : any(w, 0);
+}
+
+// Operations -----------------------------------------------------------------------------
+
+static const KnownInteger *product_of(Walk *w, const KnownInteger *a, const KnownInteger *b)
+{
+    double p[] = {a->low * b->low, a->low * b->high, a->high * b->low, a->high * b->high};
+    return number(w, fmin(fmin(p[0], p[1]), fmin(p[2], p[3])),
+                  fmax(fmax(p[0], p[1]), fmax(p[2], p[3])), a->from | b->from);
+}
+
+// By a number from 1 on.
+static const KnownInteger *quotient(Walk *w, const KnownInteger *a, const KnownInteger *b,
+                                    uint64_t from)
+{
+    return number(w, floor(a->low / (a->low < 0 ? b->low : b->high)),
+                  floor(a->high / (a->high < 0 ? b->high : b->low)), from);
+}
+
+static const KnownInteger *whole_op(Walk *w, Op op, const KnownInteger *a,
+                                    const KnownInteger *b, uint64_t from)
+{
+    switch (op) {
+    case OP_ADD: return number(w, a->low + b->low, a->high + b->high, from);
+    case OP_SUB: return number(w, a->low - b->high, a->high - b->low, from);
+    case OP_NEG: return number(w, -a->high, -a->low, from);
+    case OP_MUL: return product_of(w, a, b);
+    case OP_MINIMUM: return number(w, fmin(a->low, b->low), fmin(a->high, b->high), from);
+    case OP_MAXIMUM: return number(w, fmax(a->low, b->low), fmax(a->high, b->high), from);
+    case OP_ABS: return a->low >= 0 ? a : number(w, 0, fmax(-a->low, a->high), from);
+    case OP_DIV: return b->low >= 1 ? quotient(w, a, b, from) : any(w, from);
+    case OP_MOD:
+        return b->low < 1                        ? any(w, from)
+               : a->low >= 0 && a->high < b->low ? a
+                                                 : number(w, 0, b->high - 1, from);
+    case OP_BITAND:
+        return a->low >= 0 && b->low >= 0 ? number(w, 0, fmin(a->high, b->high), from)
+                                          : any(w, from);
+    default: return op == op_cast(S_INT) ? a : any(w, from);
+    }
+}
+
+// What may wrap around is any number.
+static const KnownInteger *flow_of_op(Walk *w, const Expr *e, const IntegerName *env)
+{
+    const KnownInteger *arg[3] = {NULL};
+    uint64_t from = 0;
+    for (int i = 0; i < e->narg; i++) {
+        arg[i] = flow_at(w, e->arg[i], env);
+        from |= made_of(arg[i]);
+    }
+    if (e->op == OP_SELECT)
+        return both(w, arg[1], arg[2], false);
+    const Scalar scalar = e->type->scalar;
+    if (e->type->kind != T_SCALAR || !scalar_info[scalar].integer ||
+        !type_is_integer(e->arg[0]->type))
+        return any(w, from);
+    const KnownInteger *f = whole_op(w, e->op, arg[0], arg[1] ? arg[1] : arg[0], from);
+    double most = ldexp(1, 8 * scalar_info[scalar].bytes - 1);
+    double least = scalar_info[scalar].kind == SCALAR_UNSIGNED ? 0 : -most;
+    return f->low >= least && f->high < most ? f : any(w, from);
+}
+
+// Patterns -------------------------------------------------------------------------------
+
+// A fold of both: from the one on, step by step.
+static const KnownInteger *folded(Walk *w, const Expr *e, const KnownInteger *from,
+                                  const KnownInteger *value, const IntegerName *env)
+{
+    const KnownInteger *arg[] = {both(w, from, value, true), value};
+    return both(w, from, applied(w, e->fun, arg, env), true);
+}
+
+static const KnownInteger *flow_of_pattern(Walk *w, const Expr *e, const IntegerName *env)
+{
+    const KnownInteger *arg[DIMS_MAX] = {NULL}, *last = NULL;
+    const KnownInteger *all = e->pattern == P_ZIP ? tuple(w, e->narg) : NULL;
+    for (int i = 0; i < e->narg; i++) {
+        last = flow_at(w, e->arg[i], env);
+        if (all)
+            all->item[i] = last;
+        else if (i < DIMS_MAX)
+            arg[i] = last;
+    }
+    switch (e->pattern) {
+    case P_ZIP: return all;
+    case P_MAP: return applied(w, e->fun, arg, env);
+    case P_REDUCE:
+    case P_SCAN: return folded(w, e, arg[0], arg[1], env);
+    case P_REDUCEBY:
+        led_to(w, get(w, arg[1], 0), e->type, true);
+        return folded(w, e, arg[0], get(w, arg[1], 1), env);
+    case P_ITERATE: return folded(w, e, arg[0], arg[0], env);
+    case P_ARRAY:
+        for (int d = 0; d < e->dims; d++)
+            arg[d] = position(w, e->num[d]);
+        return applied(w, e->fun, arg, env);
+    case P_GATHER:
+        arg[1] = position(w, e->type->len);
+        led_to(w, applied(w, e->fun, &arg[1], env), e->arg[0]->type, false);
+        return last;
+    case P_PAD: return e->narg > 1 ? both(w, arg[0], arg[1], false) : last;
+    default: return last;
+    }
+}
+
+// All ------------------------------------------------------------------------------------
+
+static const KnownInteger *flow_of_call(Walk *w, const Expr *e, const IntegerName *env)
+{
+    const IntegerName *inner = NULL;
+    uint64_t from = 0;
+    for (int i = 0; i < e->narg; i++) {
+        const KnownInteger *f = flow_at(w, e->arg[i], env);
+        inner = named(w, e->callee->params[i], f, inner);
+        from |= made_of(f);
+    }
+    return e->callee->body ? flow_at(w, e->callee->body, inner) : any(w, from);
+}
+
+static const KnownInteger *flow_of_number(Walk *w, const Expr *e)
+{
+    int64_t n;
+    if (e->kind == E_LITERAL)
+        return number(w, e->number, e->number, 0);
+    return arith_is_const(e->num[0], &n) ? number(w, (double)n, (double)n, 0) : any(w, 0);
+}
+
+static const KnownInteger *flow_of_name(Walk *w, const Expr *e, const IntegerName *env)
+{
+    while (env && env->param != e->param)
+        env = env->outer;
+    return env ? env->flow : any(w, 0);
+}
+
+static const KnownInteger *flow_at(Walk *w, const Expr *e, const IntegerName *env)
+{
+    if (++w->steps > STEPS_MOST)
+        return any(w, 0);
+    const KnownInteger *f;
+    switch (e->kind) {
+    case E_PARAM: return flow_of_name(w, e, env);
+    case E_OP: return flow_of_op(w, e, env);
+    case E_CALL: return flow_of_call(w, e, env);
+    case E_LET:
+        f = flow_at(w, e->arg[0], env);
+        return flow_at(w, e->arg[1], named(w, e->param, f, env));
+    case E_TUPLE:
+        f = tuple(w, e->narg);
+        for (int i = 0; i < e->narg; i++)
+            f->item[i] = flow_at(w, e->arg[i], env);
+        return f;
+    case E_GET: return get(w, flow_at(w, e->arg[0], env), e->index);
+    case E_AT:
+        led_to(w, flow_at(w, e->arg[1], env), e->arg[0]->type, false);
+        return flow_at(w, e->arg[0], env);
+    case E_PATTERN: return flow_of_pattern(w, e, env);
+    case E_LITERAL:
+    case E_NUM: return flow_of_number(w, e);
+    case E_LAMBDA: break;
+    }
+    BUG("expression kind %d", (int)e->kind);
+}
+
+// The planes of an input from number *plane on; of some only that they are numbers.
+static const KnownInteger *flow_of_input(Walk *w, const Type *type, const int64_t *below,
+                                         int *plane)
+{
+    while (type->kind == T_ARRAY)
+        type = type->elem;
+    if (type->kind == T_TUPLE) {
+        const KnownInteger *f = tuple(w, type->n);
+        for (int i = 0; i < type->n; i++)
+            f->item[i] = flow_of_input(w, type->item[i], below, plane);
+        return f;
+    }
+    int at = (*plane)++;
+    return type->kind == T_SCALAR && scalar_info[type->scalar].integer && at < INPUTS_MOST
+               ? number(w, 0, (double)below[at] - 1, 1ull << at)
+               : any(w, 0);
+}
+
+static void walk_program(Walk *w, const Function *main, const int64_t *below)
+{
+    const IntegerName *env = NULL;
+    int plane = 0;
+    w->steps = 0;
+    w->outside = 0;
+    for (int i = 0; i < main->nparam; i++)
+        env = named(w, main->params[i],
+                    flow_of_input(w, main->params[i]->type, below, &plane), env);
+    flow_at(w, main->body, env);
+}
+
+static void limit_types(const Function *main, Walk *w)
+{
+    const Type *plane[PLANES_MOST];
+    for (int i = 0, at = 0; i < main->nparam; i++) {
+        int n = type_planes(w->arena, main->params[i]->type, plane, PLANES_MOST);
+        for (int k = 0; k < MIN(n, PLANES_MOST) && at < INPUTS_MOST; k++, at++) {
+            const Type *type = plane[k];
+            while (type->kind == T_ARRAY)
+                type = type->elem;
+            int bits = MIN(8 * scalar_info[type->scalar].bytes - 1, 30);
+            w->wanted[at] = MIN(w->wanted[at], (int64_t)1 << bits);
+        }
+    }
+}
+
+const int64_t *problem_ints(const Problem *problem, int n, Arena *arena)
+{
+    const Function *main = problem->bound->main;
+    n = MAX(n, INPUTS_MOST);
+    int64_t *below = NEW_ARRAY(arena, int64_t, n);
+    for (int i = 0; i < n; i++)
+        below[i] = INTS_USUAL;
+    Walk w = {.arena = arena_new()};
+    walk_program(&w, main, below);
+    limit_types(main, &w);
+    bool smaller = w.steps <= STEPS_MOST;
+    for (int i = 0; smaller && i < INPUTS_MOST; i++)
+        below[i] = w.wanted[i] ? w.wanted[i] : INTS_USUAL;
+    while (smaller) {
+        walk_program(&w, main, below);
+        smaller = false;
+        for (int i = 0; i < INPUTS_MOST; i++)
+            if (w.outside >> i & 1 && below[i] > INTS_USUAL) {
+                below[i] = MAX(below[i] / 2, INTS_USUAL);
+                smaller = true;
+            }
+    }
+    arena_free(w.arena);
+    return below;
+}

@@ -99,14 +99,14 @@ dense 7 1000 $lean image 256x256x256 dense_3d_r2 thumbtack_3d_x_r4 diamond_3d_r3
 dense 7 1000 $lean image 256x256x256 diamond_2d_xz_r5 dense_2d_xz_r3 nocorners_2d_xy_r4 thumbtack_3d_z_r3
 dense 7 1000 $lean image 256x256x256 $(names 41 131)
 few 2 100 hybrid+variable image,tiled 256x256x256 $small
-few 4 100 hybrid image,tiled 256x256x256 $(names 31 63)
 few 2 100 hybrid image,tiled 64x64x64 $small
 few 2 100 hybrid image,tiled 8x1024x1024 $small
 few 2 100 hybrid+expert image,tiled 256x256x256 $(for n in $small; do echo "${n}_a2m2"; done | xargs)
 few 2 100 hybrid image,tiled 512x512x512 $small
 few 2 100 hybrid image,tiled 32x1024x1024 $small
 few 2 100 hybrid+expert image,tiled 256x256x256 $(for n in $small; do echo "${n}_a2m1" "${n}_a1m2"; done | xargs)
-few 7 100 hybrid image,tiled 256x256x256 $(names 77 131)
+large 5 100 hybrid image,tiled 256x256x256 nocorners_2d_xy_r3 diamond_2d_yz_r4 dense_2d_xz_r3 thumbtack_3d_y_r3 diamond_3d_r3 dense_2d_xy_r4
+large 5 100 hybrid image,tiled 256x256x256 $(names 41 131)
 END
 }
 

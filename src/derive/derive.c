@@ -753,6 +753,8 @@ static DeriveWalk walk_of(const Derivation *d, const Point *point)
         w.block[x] = x == 0 ? 2 : 1; // as fragments are laid out
         w.cyclic[x] = derive_number(d, point, "m", x);
     }
+    w.items = d->items ? d->items : w.local[0];
+    w.each = d->items ? d->each : w.lanes;
     return w;
 }
 

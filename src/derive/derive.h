@@ -23,6 +23,8 @@ typedef enum {
     ORDER_NONE,
     ORDER_FOLD,
     ORDER_ITEMS,
+    ORDER_EACH,
+    ORDER_KEYS,
     ORDER_PASS,
     ORDER_UNITS,
     ORDER_CALL

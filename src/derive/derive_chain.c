@@ -359,13 +359,13 @@ static bool derive_shared(DeriveWalk *w, Path at)
 {
     const Expr *value = walk_node(w, at);
     if (fold_is_long(value, ALONE_MOST + 1)) {
-        const int64_t items[] = {w->local[0], w->lanes};
+        const int64_t items[] = {w->items, w->each};
         walk_apply_plain(w, RULE_REDUCE_FISSION, at);
         return w->rows && ((w->join && walk_apply(w, RULE_REDUCE_LANES, at, items, 2)) ||
                            walk_apply(w, RULE_REDUCE_LCL, at, items, 2));
     }
     return w->rows && scan_is_long(value, 0) &&
-           walk_apply(w, RULE_SCAN_LCL, at, &w->local[0], 1);
+           walk_apply(w, RULE_SCAN_LCL, at, &w->items, 1);
 }
 
 // An array is held where all items can read it, or computed where it is read.
@@ -506,7 +506,7 @@ bool derive_folds(DeriveWalk *w, Path at, int64_t lanes)
 {
     bool near = keeps_order(walk_node(w, walk_below(w, at, CHILD_FUN)));
     return (near && derive_group(w, at)) ||
-           walk_apply(w, RULE_REDUCE_WRG, at, (int64_t[]){w->local[0], lanes}, 2);
+           walk_apply(w, RULE_REDUCE_WRG, at, (int64_t[]){w->items, lanes}, 2);
 }
 
 // Prefixes of whole arrays ----------------------------------------------------------------
@@ -516,14 +516,14 @@ bool scan_splits(const DeriveWalk *w, const Expr *expr)
     const Expr *scan = scan_read(expr);
     int64_t len;
     return w->share && scan && shares(scan) &&
-           !(arith_is_const(scan->type->len, &len) && len <= w->local[0] * w->share);
+           !(arith_is_const(scan->type->len, &len) && len <= w->items * w->share);
 }
 
 // In one group, or in parts: what each gives, the prefixes of these, and its own behind
 // them.
 bool derive_scan(DeriveWalk *w, Path at)
 {
-    int64_t part = w->local[0] * w->share;
+    int64_t part = w->items * w->share;
     if (w->deep || !w->share || !shares(scan_read(walk_node(w, at))))
         return false;
     if (!scan_splits(w, walk_node(w, at)))
@@ -531,7 +531,7 @@ bool derive_scan(DeriveWalk *w, Path at)
                derive_group(w, walk_map_below(w, at));
     if (!walk_apply(w, RULE_SCAN_SPLIT, at, &part, 1))
         return false;
-    derive_folds(w, walk_below(w, at, 0), w->lanes);
+    derive_folds(w, walk_below(w, at, 0), w->each);
     at = walk_below(w, at, 1);
     derive_scan(w, walk_below(w, at, 0));
     return derive_group(w, walk_map_below(w, walk_below(w, at, 1)));
@@ -571,7 +571,7 @@ static bool derive_scan_columns(DeriveWalk *w, Path at)
 // own.
 bool derive_scan_rows(DeriveWalk *w, Path at)
 {
-    int64_t part = w->local[0] * w->share, y = 1;
+    int64_t part = w->items * w->share, y = 1;
     if (!w->deep && derive_scan_columns(w, at))
         return true;
     if (w->deep || scan_row_length(walk_node(w, at)) <= part || !w->share ||

@@ -31,11 +31,12 @@ bool may_share_pass(const Derivation *d, const Expr *fold)
     return folds_together(fold) && (d->program->math != MATH_STRICT || !order_shows(fold));
 }
 
-// Do the items of a group share a fold? Then how many there are is part of the order.
+// Do the items of a group share a fold? Then for how many, and how many neighbours each, is
+// part of the order: as many as the plain point has, however many a group has.
 static bool is_shared(const Derivation *d, const Point *point)
 {
     bool prefix = space_find(d->space, "share") >= 0 && derive_param(d, point, "share") > 0;
-    return d->shape.reduction || prefix || by_groups(d, point);
+    return prefix || by_groups(d, point);
 }
 
 // One that this space lacks is as its first value says.
@@ -67,10 +68,14 @@ static bool settle(Derivation *d, const Derivation *usual, const Point *plain,
 }
 
 // The parameter whose value is to be one for all points; false: there is none.
-static bool to_settle(const ParameterInfo *info, bool shared, char *name, size_t size)
+static bool to_settle(const Derivation *d, const ParameterInfo *info, char *name,
+                      size_t size)
 {
-    snprintf(name, size, "%s%s", info->name, info->order == ORDER_ITEMS ? "x" : "");
-    return info->order == ORDER_FOLD || (info->order == ORDER_ITEMS && shared);
+    snprintf(name, size, "%s%s", info->name, info->suffix[0] == 'x' ? "x" : "");
+    return info->order == ORDER_FOLD ||
+           (info->order == ORDER_ITEMS && d->shape.reduction) ||
+           (info->order == ORDER_EACH && !d->items) ||
+           (info->order == ORDER_KEYS && d->shape.keyed.shows);
 }
 
 void settle_order(Derivation *d, Diags *diags)
@@ -81,10 +86,13 @@ void settle_order(Derivation *d, Diags *diags)
     if (!usual)
         return;
     derive_plain(usual, &plain);
-    bool shared = is_shared(usual, &plain);
+    if (!usual->shape.reduction && is_shared(usual, &plain)) {
+        d->items = derive_number(usual, &plain, "l", 0);
+        d->each = derive_param(usual, &plain, "lanes");
+    }
     char name[sizeof d->order->name];
     for (int i = 0; ok && i < parameters; i++)
-        if (to_settle(&parameter_info[i], shared, name, sizeof name))
+        if (to_settle(d, &parameter_info[i], name, sizeof name))
             ok = settle(d, usual, &plain, name, diags);
     if (ok && space_find(d->space, "mx") >= 0) // of sums in the machine's order
         space_constrain(d->space, "product != 'matrix'", diags);

@@ -76,7 +76,9 @@ struct Derivation {
     bool deep;                    // it is nested too deeply to be derived
     OrderParam order[ORDER_MOST]; // norder of them
     int norder;
-    Pipeline *pipeline; // NULL: it has one stage
+    int64_t items, each; // for whom strict folds and prefixes of groups are, whoever does
+                         // them; 0: as the point says
+    Pipeline *pipeline;  // NULL: it has one stage
     Point plain;
     Point tiles[TILES_MOST]; // ntiles of them: of a product, the best by an estimate first
     int ntiles;

@@ -43,7 +43,8 @@ typedef struct {
     int64_t local[DIMS_MAX], block[DIMS_MAX],
         cyclic[DIMS_MAX]; // by thread dimension: x, y, z
     int64_t groups, lanes;
-    int64_t steps;              // that an item walks
+    int64_t items, each; // of a fold or prefix that a group shares: who is given so many
+    int64_t steps;       // that an item walks
     int64_t fused, cols, strip; // steps of a kernel, columns and rows of a stream
     int64_t parts;              // of each fold under a map, for groups
     KeysBy keys;

@@ -258,7 +258,8 @@ static bool replace(Runner *runner, Worker *worker, Diags *diags)
     if (opening && runner->trouble.len == 0)
         buf_write(&runner->trouble, why.text, why.len);
     buf_release(&why);
-    return *failed >= STARTS_MAX || !runner->round || start(runner, worker, diags);
+    bool wanted = runner->round || death.killed; // outside of rounds only what others ended
+    return *failed >= STARTS_MAX || !wanted || start(runner, worker, diags);
 }
 
 // Messages ----------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 import alarms  # noqa: E402
+import programs  # noqa: E402
 
 
 def main():
@@ -27,6 +28,7 @@ def main():
     parser.add_argument("--share", default="1/1", metavar="I/N", help="every N-th program, from the I-th on")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--commit", metavar="HASH", help="the seed is this number instead, in base 16")
+    parser.add_argument("--population", type=int, default=0, metavar="N", help="and N random programs, a class after another")
     parser.add_argument("programs", nargs="*", help="the examples and the programs beside this file if none is named")
     o = parser.parse_args()
     seed = int(o.commit[:7], 16) if o.commit else o.seed
@@ -35,11 +37,14 @@ def main():
     same = other = 0
     # One store: what a device reaches is measured once.
     folder = tempfile.TemporaryDirectory(prefix="forewarp-strict-")
+    sized = []
     for file in files[first - 1 :: step]:
         with open(file, encoding="utf-8") as f:
             one = "," not in re.search(r"^size (.*)", f.read(), re.M)[1]  # it needs more for as many elements
+        sized.append((file, alarms.sizes(file, o.size * (30 if one else 1))))
+    for file, fit in [*sized, *programs.write(seed, o.population, folder.name)]:
         for device in o.devices.split(","):
-            text = alarms.tune(file, device, alarms.sizes(file, o.size * (30 if one else 1)), o.points, seed, folder.name, "--math", "strict")
+            text = alarms.tune(file, device, fit, o.points, seed, folder.name, "--math", "strict")
             count = {status: int(n) for n, status in alarms.COUNTS.findall(text)}
             why = re.search(r"not to the bit, because of (\w+)", text)
             strict = "every point must give its bits" in text

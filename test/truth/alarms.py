@@ -9,6 +9,7 @@ and counts the trials that are `wrong-result`: none may be. The last line is
 """
 
 import argparse
+import concurrent.futures
 import os
 import re
 import subprocess
@@ -53,15 +54,19 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--commit", metavar="HASH", help="the seed is this number instead, in base 16")
     parser.add_argument("--population", type=int, default=0, metavar="N", help="and N random programs, a class after another")
+    parser.add_argument("--jobs", type=int, default=1, help="tunings at a time")
     parser.add_argument("programs", nargs="*", help="those beside this file if none is named")
     o = parser.parse_args()
     seed = int(o.commit[:7], 16) if o.commit else o.seed
     files = o.programs or sorted(f"{HERE}/{f}" for f in os.listdir(HERE) if f.endswith(".fw"))
     right = wrong = 0
     folder = tempfile.TemporaryDirectory(prefix="forewarp-alarms-")  # one store: what a device reaches is measured once
-    drawn = programs.write(seed, o.population, folder.name)
-    for file, fit in [*((file, sizes(file, o.size)) for file in files), *drawn]:
-        text = tune(file, o.device, fit, o.points, seed, folder.name)
+    sized = [*((file, sizes(file, o.size)) for file in files), *programs.write(seed, o.population, folder.name)]
+
+    def one(run):
+        return run[0], tune(run[0], o.device, run[1], o.points, seed, folder.name)
+
+    for file, text in concurrent.futures.ThreadPoolExecutor(o.jobs).map(one, sized):
         count = {status: int(n) for n, status in COUNTS.findall(text)}
         reference = re.search(r"reference: (.*)", text)
         print(f"{os.path.basename(file)}: {count}; {reference[1] if reference else text}", flush=True)

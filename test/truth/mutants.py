@@ -9,6 +9,7 @@ none. The last line is `N passed, N failed`: mutants caught, and escaped. Needs 
 """
 
 import argparse
+import concurrent.futures
 import glob
 import importlib.util
 import os
@@ -65,7 +66,7 @@ SOURCES = {"classes": of_class, "patterns": of_patterns, "files": of_files}
 
 def judged(text, sizes, o, seed, folder):
     """Caught, right for all inputs, escaped; None: no mutant could be judged."""
-    file = f"{folder}/p.fw"
+    file = f"{folder}/{seed}.fw"
     with open(file, "w", encoding="utf-8") as f:
         f.write(text)
     bound = ",".join(f"{name}={value}" for name, value in sizes.items())
@@ -86,16 +87,20 @@ def main():
     parser.add_argument("--way", default="", help="only what is spoilt in this way, a beginning of a name in test_mutants.c")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--commit", metavar="HASH", help="the seed is this number instead, in base 16")
+    parser.add_argument("--jobs", type=int, default=1, help="programs at a time")
     o = parser.parse_args()
     seed = int(o.commit[:7], 16) if o.commit else o.seed
     sources = [SOURCES[name] for name in o.sources.split(",")]
     first = random.Random(seed).randrange(1000)  # a few programs are not the same classes and files each time
     caught = same = escaped = broken = 0
-    with tempfile.TemporaryDirectory(prefix="forewarp-mutants-") as folder:
-        for i in range(o.programs):
+    with tempfile.TemporaryDirectory(prefix="forewarp-mutants-") as folder, concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
+
+        def one(i):
             draw = sources[(first + i) % len(sources)]
             text, sizes, name = draw(seed, first + i // len(sources), random.Random(seed + i))
-            found = judged(text, sizes, o, seed + i, folder)
+            return name, judged(text, sizes, o, seed + i, folder)
+
+        for name, found in pool.map(one, range(o.programs)):
             print(f"{name}: " + ("%d caught, %d right for all inputs, %d escaped" % found if found else "not judged"), flush=True)
             broken += not found
             caught, same, escaped = (sum(x) for x in zip((caught, same, escaped), found or (0, 0, 0)))

@@ -9,6 +9,7 @@ results are the same, and others.
 """
 
 import argparse
+import concurrent.futures
 import glob
 import os
 import re
@@ -29,6 +30,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--commit", metavar="HASH", help="the seed is this number instead, in base 16")
     parser.add_argument("--population", type=int, default=0, metavar="N", help="and N random programs, a class after another")
+    parser.add_argument("--jobs", type=int, default=1, help="tunings at a time")
     parser.add_argument("programs", nargs="*", help="the examples and the programs beside this file if none is named")
     o = parser.parse_args()
     seed = int(o.commit[:7], 16) if o.commit else o.seed
@@ -42,9 +44,14 @@ def main():
         with open(file, encoding="utf-8") as f:
             one = "," not in re.search(r"^size (.*)", f.read(), re.M)[1]  # it needs more for as many elements
         sized.append((file, alarms.sizes(file, o.size * (30 if one else 1))))
-    for file, fit in [*sized, *programs.write(seed, o.population, folder.name)]:
-        for device in o.devices.split(","):
-            text = alarms.tune(file, device, fit, o.points, seed, folder.name, "--math", "strict")
+    sized += programs.write(seed, o.population, folder.name)
+    runs = [(file, device, fit) for file, fit in sized for device in o.devices.split(",")]
+
+    def one(run):
+        return run, alarms.tune(*run, o.points, seed, folder.name, "--math", "strict")
+
+    with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
+        for (file, device, fit), text in pool.map(one, runs):
             count = {status: int(n) for n, status in alarms.COUNTS.findall(text)}
             why = re.search(r"not to the bit, because of (\w+)", text)
             strict = "every point must give its bits" in text

@@ -33,8 +33,11 @@ static const double ROOFLINE_S = 2, ROOFLINE = 0.15; // the lesser: for ceilings
 static const double SETS_S = 2, SETS = 0.05;
 // To end what is under way, and to write what was found.
 static const double WRITING_S = 0.3;
-// Of the slack: for the best few once more, and for a reference or the checks of the best.
-static const double AGAIN = 0.5, CHECKS = 0.75;
+// Of the slack: for a reference or a first right kernel, for the best few once more, and
+// for the checks of the best.
+static const double FIRST = 0.75, AGAIN = 0.5, CHECKS = 0.6;
+// So many times the slack at most, however busy the machine is.
+static const double BUSY_MOST = 4;
 // At most of the budget for what comes after the search, and at least for what comes before
 // it and after the first right kernel, however long that took.
 static const double AFTERWARDS = 0.35, SEARCH = 0.35;
@@ -50,7 +53,7 @@ static double first_slack_s(const Tune *t)
 {
     double load = 0;
     bool known = getloadavg(&load, 1) == 1;
-    return slack_s(t) * (known ? fmax(1, load / processors()) : 1);
+    return FIRST * slack_s(t) * (known ? fmin(fmax(1, load / processors()), BUSY_MOST) : 1);
 }
 
 // As of a trial: warm-ups and the checks are a few runs more.
@@ -117,7 +120,7 @@ void tune_set_end(Tune *t, BudgetPart part)
 {
     double end = t->start_s + t->budget_s, right_s = t->spent.right_s, grace_s = 0;
     switch (part) {
-    case BUDGET_REFERENCE: end += CHECKS * first_slack_s(t); break;
+    case BUDGET_REFERENCE: end += first_slack_s(t); break;
     case BUDGET_SEARCH:
         grace_s = t->nbest || !isfinite(end) ? 0 : first_s(t);
         end = t->nbest ? search_end(t, end) : end + first_s(t);

@@ -29,6 +29,7 @@ typedef struct Weights {
     double weight[PROPERTIES], error[PROPERTIES]; // seconds an operation
     int support[PROPERTIES]; // measurements in which the property is not 0
     Overlap overlap;         // of demands; no columns: the measurements had none
+    char from[256];          // the device that was measured, if it is another one
 } Weights;
 
 bool weights_save(const Weights *weights, const char *path, Diags *diags);
@@ -36,6 +37,11 @@ bool weights_save(const Weights *weights, const char *path, Diags *diags);
 bool weights_load(Weights *weights, const char *path, const char *device, Diags *diags);
 // Where the weights of a device are stored: under the user's data folder.
 const char *weights_path(Arena *arena, const char *fingerprint);
+
+// The same for a device that was not measured: what a part of it does for a demand takes as
+// many times longer as the published rate of that part is lower. Weights of properties, and
+// what depends on no rate (a launch, the latency of memory), stay.
+void weights_scale(Weights *weights, const DeviceInfo *to);
 
 // How many times the counts are charged: a launch of fewer groups than the device has units
 // takes as long as if it filled them (the mean launch stands for several). It holds for all

@@ -293,6 +293,45 @@ double weights_predict(const Weights *w, const double count[PROPERTIES],
 
 // By demands ------------------------------------------------------------------------------
 
+static double slower(double rate, double other, double otherwise)
+{
+    return rate > 0 && other > 0 ? rate / other : otherwise;
+}
+
+// Waits for memory take as long on every device.
+static double slower_wait(int demand, double cycle)
+{
+    bool memory =
+        demand == DEMAND_PHASE || demand == DEMAND_FETCH || demand == DEMAND_WRITE;
+    return memory ? 1 : cycle;
+}
+
+void weights_scale(Weights *w, const DeviceInfo *to)
+{
+    DeviceModel a, b;
+    describe_device(&w->device, &a);
+    describe_device(to, &b);
+    double cycle = slower(a.clock_mhz, b.clock_mhz, 1);
+    double units = cycle * a.units / b.units;
+    double factor[RESOURCES] = {[RESOURCE_LAUNCH] = 1,
+                                [RESOURCE_GROUPS] = units,
+                                [RESOURCE_FAR] = slower(a.bandwidth, b.bandwidth, units),
+                                [RESOURCE_NEAR] = units,
+                                [RESOURCE_CACHE] = units,
+                                [RESOURCE_ISSUE] = units};
+    for (int d = 0; d < w->overlap.d; d++) {
+        Resource part = demand_info[d].resource;
+        double by = part == RESOURCE_WAIT ? slower_wait(d, cycle)
+                    : d == DEMAND_OPERATE ? slower(a.gflops, b.gflops, units)
+                                          : factor[part];
+        w->overlap.weight[d] *= by;
+        w->overlap.error[d] *= by;
+    }
+    if (!strstr(w->device.name, to->name))
+        snprintf(w->from, sizeof w->from, "%s", w->device.name);
+    w->device = *to;
+}
+
 void weights_parts(Overlap *o)
 {
     static const int part[RESOURCES] = {[RESOURCE_LAUNCH] = PART_ADDED,

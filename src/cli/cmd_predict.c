@@ -240,8 +240,9 @@ static bool predict_point(const PredictCommand *p, const AskedPoints *asked, int
     Point point;
     Diags quiet;
     derive_single(p->variants.derivation, &point);
-    if (!(asked->recorded ? same_point(space, asked->recorded, number, &point)
-                          : point_parse(space, asked->line[number], &point)) ||
+    if (!(asked->recorded
+              ? same_point(space, asked->recorded, number, &point)
+              : *asked->line[number] && point_change(space, asked->line[number], &point)) ||
         !space_valid(space, &point))
         return false;
     DeviceModel device;

@@ -97,9 +97,8 @@ static bool show_all(Forecast *s)
     if (cli_prints(o))
         printf("%s on %s: no kernel needs less than %.1f us\n", problem_label(s->problem),
                s->info.name, s->roofline_s * 1e6);
-    if (cli_prints(o) && weights && !strstr(weights->device.name, s->info.name))
-        printf("  the times are those of an %s, whose weights predict them\n",
-               weights->device.name);
+    if (cli_prints(o) && weights && *weights->from)
+        printf("  by weights of an %s and the published rates of both\n", weights->from);
     json_t *json = json_pack("{s:s, s:s, s:f}", "problem", problem_label(s->problem),
                              "device", s->info.name, "roofline_us", s->roofline_s * 1e6);
     json_object_set_new(json, "plain", show(s, "plain", &plain, 1));

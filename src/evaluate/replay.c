@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { RETRIES = 20, PRIOR_POINTS = 10 };
+enum { RETRIES = 20, PRIOR_POINTS = 5 };
 
 typedef struct {
     const Recorded *recorded;
@@ -20,8 +20,10 @@ typedef struct {
     const SearchKind *kind;
     const ReplayOptions *options;
     Replay *result;
-    Point first[PRIOR_POINTS]; // tried before the strategy is asked
-    int nfirst;
+    Point *ranking; // by another device, the best first; nranking of them
+    int nranking;
+    double *predicted; // of each point, the logarithm of its cost there
+    Predictions predictions;
 } Replayer;
 
 static double loss_of(const Recorded *recorded, double value)
@@ -46,22 +48,39 @@ bool replay_space(const Recorded *recorded, ScoreSpace *space, Diags *diags)
                             recorded->name);
 }
 
-// The best points of the prior that this space has, by the text of their values.
+static void look_up(void *user, const Point *point, int n, double *predicted)
+{
+    const Replayer *r = user;
+    for (int i = 0; i < n; i++)
+        predicted[i] = r->predicted[space_number(r->recorded->space, &point[i])];
+}
+
+// What the prior says of the points that this space has, by the text of their values. Those
+// that it lacks, or that failed there, are predicted to be as slow as its slowest.
 static void take_prior(Replayer *r)
 {
     const Recorded *prior = r->options->prior;
     const Space *space = r->recorded->space;
     int *order = recorded_order(prior);
+    double slowest = log(recorded_cost(prior, &prior->at[order[prior->nvalid - 1]]));
     Buf text;
     buf_init(&text);
-    for (int i = 0; i < prior->nvalid && r->nfirst < PRIOR_POINTS; i++) {
+    r->ranking = xcalloc((size_t)prior->nvalid + 1, sizeof *r->ranking);
+    r->predicted = xcalloc((size_t)r->recorded->n + 1, sizeof *r->predicted);
+    for (int i = 0; i < r->recorded->n; i++)
+        r->predicted[i] = slowest;
+    for (int i = 0; i < prior->nvalid; i++) {
         Point point;
         buf_clear(&text);
         space_point(prior->space, (uint64_t)order[i], &point);
         point_print(&text, prior->space, &point);
-        if (point_parse(space, text.text, &point) && space_valid(space, &point))
-            r->first[r->nfirst++] = point;
+        if (!point_parse(space, text.text, &point) || !space_valid(space, &point))
+            continue;
+        r->ranking[r->nranking++] = point;
+        r->predicted[space_number(space, &point)] =
+            log(recorded_cost(prior, &prior->at[order[i]]));
     }
+    r->predictions = (Predictions){look_up, r};
     buf_release(&text);
     free(order);
 }
@@ -85,10 +104,13 @@ static int run_once(Replayer *r, uint64_t seed, ScoreStep *steps)
         search_open(r->kind, recorded->space, seed, trials ? (double)trials : INFINITY);
     int n = 0;
     strategy->launches = recorded_launches(recorded);
+    strategy->ranking = r->ranking;
+    strategy->nranking = r->nranking;
+    strategy->predictions = r->nranking ? &r->predictions : NULL;
     for (Point point; at_s < limit_s && (!trials || done < trials); done++) {
         double asked = clock_s();
-        if (done < r->nfirst)
-            point = r->first[done];
+        if (done < MIN(r->nranking, PRIOR_POINTS))
+            point = r->ranking[done];
         else if (!search_ask(strategy, &point))
             break;
         double told = clock_s();
@@ -152,7 +174,7 @@ static void summarise(Replayer *r, const ScoreRun *run)
 bool replay(const Recorded *recorded, const ScoreSpace *space, const SearchKind *kind,
             const ReplayOptions *options, Replay *result, Diags *diags)
 {
-    Replayer r = {recorded, space, kind, options, result, {{{0}}}, 0};
+    Replayer r = {recorded, space, kind, options, result, NULL, 0, NULL, {0}};
     size_t room = (size_t)recorded->n + 1;
     ScoreStep *steps = xcalloc(room, sizeof *steps);
     ScoreRun *run = xcalloc((size_t)options->repeats, sizeof *run);
@@ -172,6 +194,8 @@ bool replay(const Recorded *recorded, const ScoreSpace *space, const SearchKind 
     }
     bool ok = score_runs(space, run, options->repeats, options->seed, &result->score);
     summarise(&r, run);
+    free(r.ranking);
+    free(r.predicted);
     for (int i = 0; i < options->repeats; i++)
         free(run[i].step);
     free(run);

@@ -85,8 +85,11 @@ static bool read_line(Sweep *s, const char *line, size_t len, Texts *points, Tim
     json_t *json = json_loadb(line, len, 0, NULL);
     const char *fingerprint = json_string_value(json_object_get(json, "fingerprint"));
     bool ok = json && (fingerprint || read_run(s, json, points, times, arena));
-    if (ok && fingerprint && !s->fingerprint)
+    if (ok && fingerprint && !s->fingerprint) {
+        const char *device = json_string_value(json_object_get(json, "device"));
+        s->device = device ? arena_strdup(arena, device) : NULL;
         s->fingerprint = arena_strdup(arena, fingerprint);
+    }
     json_decref(json);
     return ok;
 }
@@ -139,6 +142,22 @@ static int turn_of(const Space *space, const Point *first, int nfirst, const Poi
     return -1;
 }
 
+// A parameter that is newer than the record is plain. Strips of steps that are done one by
+// one, which there are none of, had another length then.
+static bool read_point(const Derivation *derivation, const char *text, Point *point)
+{
+    const Space *space = derive_space(derivation);
+    Point single;
+    derive_single(derivation, &single);
+    *point = single;
+    if (!point_change(space, text, point))
+        return false;
+    int rows = space_find(space, "rows");
+    if (rows >= 0 && !space_valid(space, point))
+        point->choice[rows] = single.choice[rows];
+    return space_valid(space, point);
+}
+
 static void lower_run(Lowering *l, const SweepRun *run, Problem *problem, Arena *scratch,
                       Diags *quiet)
 {
@@ -156,8 +175,7 @@ static void lower_run(Lowering *l, const SweepRun *run, Problem *problem, Arena 
     for (int i = run->first; space && i < run->first + run->n; i++) {
         ArenaMark mark = arena_mark(scratch);
         IrMark ir = ir_mark(problem->ir);
-        derive_single(derivation, &point);
-        Unit *unit = point_parse(space, s->point[i], &point) && space_valid(space, &point)
+        Unit *unit = read_point(derivation, s->point[i], &point)
                          ? derive_unit(derivation, &point, true, scratch, quiet)
                          : NULL;
         s->turn[i] = turn_of(space, first, nfirst, &point);
@@ -203,10 +221,29 @@ static void complete_device(DeviceInfo *info)
     info->local_bytes = MAX(info->local_bytes, model.mp_local_bytes - LOCAL_KEPT);
 }
 
+// Of a described device that is not the one measured, all that is described.
+static void find_device(const char *name, DeviceInfo *info)
+{
+    int n;
+    DeviceModel model;
+    DeviceInfo measured = *info;
+    const char *const *id = device_model_ids(&n);
+    for (int i = 0; name && strcmp(name, measured.name) != 0 && i < n; i++) {
+        if (!device_model_find(id[i], &model) || !strstr(name, model.name))
+            continue;
+        describe_model(&model, info);
+        snprintf(info->id, sizeof info->id, "%s", measured.id);
+        snprintf(info->name, sizeof info->name, "%s", name);
+    }
+}
+
 void sweep_terms(Sweep *s, const Weights *weights, Arena *arena)
 {
-    Lowering l = {.sweep = s, .weights = weights, .info = weights->device};
+    Weights scaled = *weights;
+    Lowering l = {.sweep = s, .weights = &scaled, .info = weights->device};
+    find_device(s->device, &l.info);
     complete_device(&l.info);
+    weights_scale(&scaled, &l.info);
     describe_device(&l.info, &l.device);
     s->known = NEW_ARRAY(arena, bool, s->n + 1);
     s->predicted = NEW_ARRAY(arena, double, s->n + 1);

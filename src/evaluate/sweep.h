@@ -21,7 +21,7 @@ typedef struct {
 
 // Owner of all of it: the arena given to sweep_read.
 typedef struct {
-    const char *fingerprint;
+    const char *device, *fingerprint; // NULL: it does not say
     VEC(SweepRun) runs;
     VEC(const char *) classes;
     int n;
@@ -36,6 +36,7 @@ typedef struct {
 } Sweep;
 
 Sweep *sweep_read(const char *path, Arena *arena, Diags *diags); // NULL with diagnostics
+// For the device of the sweep, whichever the weights are of (weights_scale).
 void sweep_terms(Sweep *sweep, const Weights *weights, Arena *arena);
 
 #endif

@@ -217,19 +217,31 @@ static const char *read_assignment(const Space *space, const char *at, Point *po
     return at;
 }
 
+static bool read_assignments(const Space *space, const char *at, Point *point,
+                             uint64_t *named)
+{
+    for (;;) {
+        while (isspace((unsigned char)*at))
+            at++;
+        if (!*at)
+            return true;
+        if (!(at = read_assignment(space, at, point, named)))
+            return false;
+    }
+}
+
 bool point_parse(const Space *space, const char *text, Point *point)
 {
     int n = space_params(space);
     uint64_t named = 0, all = n == 64 ? UINT64_MAX : ((uint64_t)1 << n) - 1;
     *point = (Point){0};
-    for (const char *at = text;;) {
-        while (isspace((unsigned char)*at))
-            at++;
-        if (!*at)
-            return named == all;
-        if (!(at = read_assignment(space, at, point, &named)))
-            return false;
-    }
+    return read_assignments(space, text, point, &named) && named == all;
+}
+
+bool point_change(const Space *space, const char *text, Point *point)
+{
+    uint64_t named = 0;
+    return read_assignments(space, text, point, &named);
 }
 
 bool point_is_text(const char *text)

@@ -149,6 +149,8 @@ void point_print(Buf *out, const Space *space, const Point *point);
 const char *point_text(const Space *space, const Point *point,
                        Arena *arena); // owner: arena
 bool point_parse(const Space *space, const char *text, Point *point);
+// The same of some parameters; those that the text does not name stay.
+bool point_change(const Space *space, const char *text, Point *point);
 // Has a text the form of a point, of whatever space: NAME=VALUE, each name once?
 bool point_is_text(const char *text);
 // Names, domains and constraints as one hash: the identity of the space.

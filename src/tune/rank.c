@@ -369,7 +369,7 @@ void rank_predict(Rank *rank, const Point *point, int n, double seconds, double 
 
 // What predicts -----------------------------------------------------------------------
 
-// Those of the device, else those that came with the program.
+// Those of the device, else those that came with the program, by published rates.
 static const Weights *find_weights(const DeviceInfo *device, const char *models,
                                    Arena *arena, Diags *diags)
 {
@@ -379,7 +379,12 @@ static const Weights *find_weights(const DeviceInfo *device, const char *models,
     bool own = access(weights_path(arena, device->fingerprint), R_OK) == 0 &&
                weights_load(weights, NULL, device->fingerprint, &quiet);
     const char *path = models ? arena_printf(arena, "%s/gpu-weights.json", models) : NULL;
-    return own || weights_load(weights, path, device->fingerprint, diags) ? weights : NULL;
+    if (own)
+        return weights;
+    if (!weights_load(weights, path, device->fingerprint, diags))
+        return NULL;
+    weights_scale(weights, device);
+    return weights;
 }
 
 bool predictor_load(Predictor *by, const DeviceInfo *device, const char *path,

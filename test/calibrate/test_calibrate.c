@@ -4,6 +4,7 @@
 // descriptions; weights and measurements survive being written and read.
 
 #include "calibrate/calibrate.h"
+#include "calibrate/describe.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -155,6 +156,35 @@ static void weights_come_back(void **state)
     arena_free(arena);
 }
 
+// What the memory of an A100 does takes 4800 / 1555 times as long as on an H200; the
+// latency of memory and a launch stay.
+static void weights_of_other_devices(void **state)
+{
+    (void)state;
+    DeviceModel model;
+    DeviceInfo h200, a100;
+    assert_true(device_model_find("nvidia-h200", &model));
+    describe_model(&model, &h200);
+    assert_true(device_model_find("nvidia-a100", &model));
+    describe_model(&model, &a100);
+    Weights w = {.device = h200};
+    weights_parts(&w.overlap);
+    for (int d = 0; d < DEMANDS; d++)
+        w.overlap.weight[d] = 1;
+    weights_scale(&w, &h200);
+    assert_string_equal(w.from, "");
+    for (int d = 0; d < DEMANDS; d++)
+        assert_true(w.overlap.weight[d] == 1);
+    weights_scale(&w, &a100);
+    assert_string_equal(w.from, "H200");
+    const double *by = w.overlap.weight, units = 132.0 * 1980 / (108 * 1410);
+    assert_true(fabs(by[DEMAND_FAR] - 4800.0 / 1555) < 1e-12);
+    assert_true(fabs(by[DEMAND_ARRAY] - units) < 1e-12);
+    assert_true(fabs(by[DEMAND_OPERATE] - 66900.0 / 19500) < 1e-12);
+    assert_true(fabs(by[DEMAND_CHAIN] - 1980.0 / 1410) < 1e-12);
+    assert_true(by[DEMAND_PHASE] == 1 && by[DEMAND_LAUNCH] == 1);
+}
+
 static void stand_ins(void **state)
 {
     (void)state;
@@ -202,6 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_are_right), cmocka_unit_test(weights_come_back),
-        cmocka_unit_test(stand_ins), cmocka_unit_test(bad_files_are_refused)};
+        cmocka_unit_test(weights_of_other_devices), cmocka_unit_test(stand_ins),
+        cmocka_unit_test(bad_files_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

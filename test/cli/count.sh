@@ -75,6 +75,9 @@ shares="$FOREWARP predict examples/jacobi2d.fw -s N=4096,M=4096 --shares"
 passes "shares" $shares --device-model nvidia-h200 -t cuda -b 1s --json "$tmp/shares.json"
 holds "in order" "$tmp/shares.json" '(0 < j["plain"]["share"] <= j["first"]["share"] < 1.2 and
     abs(j["roofline_us"] / j["plain"]["predicted_us"] - j["plain"]["share"]) < 1e-9 and "lx=" in j["best"]["point"])'
+passes "another device" "$FOREWARP" predict examples/jacobi2d.fw -s N=8192,M=8192 --shares --device-model nvidia-a100 \
+    -t cuda -b 1s --json "$tmp/a100.json"
+holds "by its own rates" "$tmp/a100.json" '0.5 < j["best"]["share"] < 1.3'
 fails 2 "there is no target" $shares --device-model nvidia-h200 -t pascal
 fails 2 "there is no device model" $shares --device-model h3
 fails 2 "C078: --point is not for --shares" $shares --device-model nvidia-h200 -p lx=32

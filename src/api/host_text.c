@@ -225,6 +225,9 @@ static void put_settings(Buf *out, const Recipe *recipe)
         case OPEN_GLOBAL:
             buf_printf(out, "    self->global[%d][%d] = (size_t)(", open->i, open->k);
             break;
+        case OPEN_LOCAL:
+            buf_printf(out, "    self->local_bytes[%d] = (size_t)(", open->i);
+            break;
         case OPEN_ARG:
             buf_printf(out, "    self->value[%d] = (unsigned long long)(",
                        host_first_arg(&recipe->job, open->i) + open->k);

@@ -101,6 +101,9 @@ static void open_unit(Joining *j, const Unit *unit, int first, int first_scratch
         const Kernel *kernel = unit->launches.at[i].kernel;
         for (int d = 0; d < 3; d++)
             add_open(j, OPEN_GLOBAL, first + i, d, kernel->global[d], 1);
+        const Target *target = j->variants->target;
+        add_open(j, OPEN_LOCAL, first + i, 0,
+                 emit_local_bytes(unit->program->ir->arith, target, kernel), 1);
         for (int k = 0; k < kernel->sizes.len; k++)
             add_open(j, OPEN_ARG, first + i, kernel->params.len + k, kernel->sizes.at[k],
                      1);
@@ -145,12 +148,16 @@ static bool add_point(Joining *j, const Point *point, int number, bool alone, Di
         buf_puts(&j->source, candidate.source.text);
     Variant *variant = &recipe->variant[number];
     *variant = (Variant){j->launch.len, job->nlaunch, j->scratch.len, job->nscratch};
-    if (candidate.unit && problem_is_generic(problem))
-        open_unit(j, candidate.unit, variant->first, variant->first_scratch);
+    const Unit *open = problem_is_generic(problem) ? candidate.unit : NULL;
+    if (open)
+        open_unit(j, open, variant->first, variant->first_scratch);
     for (int i = 0; i < job->nlaunch; i++) {
         JobLaunch launch =
             moved(&job->launch[i], recipe->nargument, j->scratch.len, j->arena);
         launch.kernel = arena_strdup(j->arena, launch.kernel);
+        if (open) // that of one size says less than a kernel may need
+            launch.local_bytes =
+                emit_local_most(j->variants->target, open->launches.at[i].kernel);
         VEC_PUSH(j->arena, &j->launch, launch);
     }
     for (int i = 0; i < job->nscratch; i++)
@@ -355,6 +362,7 @@ static void set_numbers(Loaded *loaded)
         int64_t value = number_of(loaded, loaded->open[i]) * open->scale;
         switch (open->kind) {
         case OPEN_GLOBAL: loaded->launch[open->i].global[open->k] = value; break;
+        case OPEN_LOCAL: loaded->launch[open->i].local_bytes = value; break;
         case OPEN_ARG: loaded->arg[open->i][open->k].number = value; break;
         case OPEN_SCRATCH: loaded->scratch_bytes[open->i] = value; break;
         case OPEN_SHAPE:

@@ -9,7 +9,7 @@
 #include "tune/tune.h"
 
 // A number of a job or an argument that depends on generic sizes.
-typedef enum { OPEN_GLOBAL, OPEN_ARG, OPEN_SCRATCH, OPEN_SHAPE } OpenKind;
+typedef enum { OPEN_GLOBAL, OPEN_LOCAL, OPEN_ARG, OPEN_SCRATCH, OPEN_SHAPE } OpenKind;
 typedef struct {
     OpenKind kind;
     int i, k;         // of launch i: extent or argument k; scratch i; argument i: extent k

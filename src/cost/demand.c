@@ -211,7 +211,7 @@ static void finish(Demand *d, CostWalk *w, const Kernel *kernel, const double *c
     const Scope *s = &w->scope;
     const DeviceModel *device = s->setting->device;
     double groups = count[COUNT_GROUP], warps = groups * scope_warps(s);
-    double held = MAX(residency_groups(w, kernel, device), 1);
+    double held = MAX(residency_groups(w, device), 1);
     double room = fmin(device->mp_registers / (double)MAX(s->group_size, s->lanes),
                        ITEM_REGISTERS_MOST);
     for (int i = 0; i < DEMANDS; i++)

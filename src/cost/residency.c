@@ -17,12 +17,11 @@ double residency_registers(const CostWalk *walk)
     return MIN(REGISTERS_FIXED + walk->registers + words, REGISTERS_MOST);
 }
 
-double residency_groups(const CostWalk *walk, const Kernel *kernel,
-                        const DeviceModel *device)
+double residency_groups(const CostWalk *walk, const DeviceModel *device)
 {
     int64_t warp = device->warp, size = walk->scope.group_size;
     double items = (double)((size + warp - 1) / warp * warp);
-    double local = (double)kernel_local_bytes(kernel);
+    double local = (double)walk->scope.local_bytes;
     double groups = MIN(device->mp_groups, floor(device->mp_items / items));
     if (local > 0)
         groups = MIN(groups, floor((double)device->mp_local_bytes / local));

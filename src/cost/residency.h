@@ -11,7 +11,6 @@
 // instruction can name.
 double residency_registers(const CostWalk *walk);
 // Groups that fit beside each other; 0 if not even one does.
-double residency_groups(const CostWalk *walk, const Kernel *kernel,
-                        const DeviceModel *device);
+double residency_groups(const CostWalk *walk, const DeviceModel *device);
 
 #endif

@@ -63,6 +63,19 @@ bool scope_constant(Scope *s, const Arith *a, int64_t *value)
     return arith_is_const(a, value) || arith_eval(a, lookup_size, s, value);
 }
 
+// What sizes ask for of arrays that are made for the largest ones.
+static int64_t local_bytes(Scope *s)
+{
+    int64_t bytes = kernel_local_bytes(s->kernel), most, count;
+    for (int i = 0; i < s->kernel->locals.len; i++) {
+        const Buffer *buffer = s->kernel->locals.at[i];
+        if (buffer->open && scope_constant(s, buffer->open, &count) &&
+            scope_constant(s, buffer->count, &most))
+            bytes -= (most - count) * scalar_info[buffer->scalar].bytes;
+    }
+    return bytes;
+}
+
 bool scope_init(Scope *s, Arena *arena, const Kernel *kernel, const FeatureSetting *setting)
 {
     *s = (Scope){.arena = arena, .kernel = kernel, .setting = setting};
@@ -74,6 +87,7 @@ bool scope_init(Scope *s, Arena *arena, const Kernel *kernel, const FeatureSetti
         s->groups[d] = s->global[d] / kernel->local[d];
         s->group_size *= kernel->local[d];
     }
+    s->local_bytes = local_bytes(s);
     scope_warp(s, 0);
     return true;
 }

@@ -41,7 +41,7 @@ typedef struct {
     Table table;
     VEC(BoundVar *) bounds;
     BoundVar *recent[64]; // found last, by number of the variable
-    int64_t global[3], groups[3], group_size;
+    int64_t global[3], groups[3], group_size, local_bytes;
     int warp, lanes; // the warp looked at; how many lanes it has
     int64_t local_id[3][LANES_MAX];
     unsigned stamp;

@@ -144,7 +144,7 @@ static void put_sizes(double *out, const KernelFacts *k)
         out[FEATURE_GLOBAL_SIZE_0 + d] = (double)k->walk.scope.global[d];
         out[FEATURE_LOCAL_SIZE_0 + d] = (double)k->kernel->local[d];
     }
-    out[FEATURE_LOCAL_MEMORY] = (double)kernel_local_bytes(k->kernel);
+    out[FEATURE_LOCAL_MEMORY] = (double)k->walk.scope.local_bytes;
     out[FEATURE_GROUP_SIZE] = (double)k->walk.scope.group_size;
     out[FEATURE_GROUPS] = (double)k->groups;
     out[FEATURE_PRIVATE_BYTES] = (double)kernel_private_bytes(k->kernel);
@@ -190,7 +190,7 @@ static double buffer_bytes(const KernelFacts *k)
 
 static void put_residency(double *out, const KernelFacts *k, const DeviceModel *m)
 {
-    double resident = residency_groups(&k->walk, k->kernel, m), units = MAX(m->units, 1);
+    double resident = residency_groups(&k->walk, m), units = MAX(m->units, 1);
     double least = MIN(MAX(resident, 1), ceil((double)k->groups / units));
     double items = least * (double)k->walk.scope.group_size;
     double waves = (double)k->groups / (units * MAX(resident, 1));

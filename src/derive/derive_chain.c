@@ -241,20 +241,26 @@ static int64_t scan_bytes(const Expr *expr, bool inputs)
     return expr->fun ? bytes + scan_bytes(expr->fun->arg[0], inputs) : bytes;
 }
 
-static void note_longest(const Expr *expr, void *most)
+typedef struct {
+    LengthOf *length;
+    const void *user;
+    int64_t most;
+} Longest;
+
+static void note_longest(const Expr *expr, void *user)
 {
-    int64_t len, *longest = most;
-    if (can_share(expr, 0) && arith_is_const(expr->arg[expr->narg - 1]->type->len, &len))
-        *longest = MAX(*longest, len);
+    Longest *l = user;
+    if (can_share(expr, 0))
+        l->most = MAX(l->most, l->length(l->user, expr->arg[expr->narg - 1]->type->len));
 }
 
-int64_t chain_length(const Expr *map)
+int64_t chain_length(const Expr *map, LengthOf *length, const void *user)
 {
     for (int depth = chain_depth(map); depth > 1; depth--)
         map = under_layout(map->fun->arg[0]);
-    int64_t longest = 0;
+    Longest longest = {length, user, 0};
     expr_each(map->fun->arg[0], note_longest, &longest);
-    return longest;
+    return longest.most;
 }
 
 int64_t chain_scan_bytes(const Expr *map)

@@ -28,17 +28,17 @@ void settle_rows(Derivation *d)
 static void add_row_params(Derivation *d, Diags *diags)
 {
     // Items that are a loop cannot wait for each other.
-    bool threads = !language_is(d->device.target, LANGUAGE_C) && d->shape.row < 2048 &&
-                   !d->shape.open_rows;
-    char text[160];
+    bool threads = !language_is(d->device.target, LANGUAGE_C) && d->shape.short_row < 2048;
+    char held[64] = "", text[160];
+    if (d->shape.row_bytes <= fold_room(d))
+        snprintf(held, sizeof held, "(hold == 'local') * %lld + ",
+                 (long long)d->shape.row_bytes);
     if (!threads)
         space_constrain(d->space, "fold == 'item' or ly == 1", diags);
     else if (d->shape.dims == 1)
         space_constrain(d->space, "fold != 'item' or ly == 1", diags);
-    snprintf(text, sizeof text,
-             "fold == 'item' or ly * ((hold == 'local') * %lld + %lld) <= %lld",
-             (long long)d->shape.row_bytes, (long long)d->shape.scan_bytes,
-             (long long)fold_room(d));
+    snprintf(text, sizeof text, "fold == 'item' or ly * (%s%lld) <= %lld", held,
+             (long long)d->shape.scan_bytes, (long long)fold_room(d));
     if (threads)
         space_constrain(d->space, text, diags);
     if (d->shape.dims > 2)

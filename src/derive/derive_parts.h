@@ -35,10 +35,9 @@ typedef struct {
     bool columns;           // what neighbouring ones read are neighbours
     bool same;              // they are one place, for each element folds all of one array
     bool lines;             // chains go along rows, whose elements are neighbours
-    bool open_rows;         // it is not known how many: no group has several
     bool long_rows;         // prefixes of rows that a group cannot hold, or of few
     bool near;              // items of a chain read neighbours
-    int64_t row;            // elements of the longest of these
+    int64_t row, short_row; // elements of the longest of these, at usual sizes; at least
     int64_t row_bytes;      // what a group may hold of it
     int64_t scan_bytes;     // what it must: of the prefixes that its items share
     bool product;           // a fold over each pair of rows of two arrays
@@ -212,7 +211,8 @@ bool has_chain(const Expr *expr); // in what it reads, or itself
 bool is_chain_body(const Expr *body);
 // The bytes of all arrays of such a map that a group may hold.
 int64_t chain_bytes(const Expr *map);
-int64_t chain_length(const Expr *map); // elements of its longest fold or prefix
+int64_t chain_length(const Expr *map, LengthOf *length,
+                     const void *user); // elements of its longest fold or prefix
 // A map of scalars made from a fold, which may be done in parts: how long it is; 0: it is
 // none.
 int64_t chain_split(const Expr *map);

@@ -105,11 +105,12 @@ static int64_t extent(Shape *shape, const Arith *len)
     return open ? LARGE : length;
 }
 
-static double least_length(const Program *program, const Arith *len)
+static int64_t least_length(const void *user, const Arith *len)
 {
+    const Program *program = user;
     int64_t low, high;
     arith_range(program->ir->arith, len, &low, &high);
-    return (double)MAX(low, 1);
+    return MAX(low, 1);
 }
 
 // Has a product by itself a fold that rules take apart? One in a batch has groups enough.
@@ -148,7 +149,6 @@ static void note_product(Shape *shape, const Expr *map, int64_t batch)
 static void note_map(Shape *shape, Expr *map)
 {
     int depth = map->dims == 1 ? nested_depth(map) : map->dims;
-    int64_t rows;
     shape->dims = MAX(shape->dims, depth);
     expr_each(map->fun, note_inner, shape);
     if (is_product(map)) {
@@ -161,8 +161,10 @@ static void note_map(Shape *shape, Expr *map)
         shape->near |= reads_near(map);
         note_folds(shape, map);
         note_scan_rows(shape, map);
-        shape->row = MAX(shape->row, chain_length(map));
-        shape->open_rows |= !arith_is_const(map->type->len, &rows);
+        int64_t row = chain_length(map, usual_length, shape->program);
+        int64_t short_row = chain_length(map, least_length, shape->program);
+        shape->row = MAX(shape->row, row < INT32_MAX ? row : LARGE);
+        shape->short_row = MAX(shape->short_row, short_row);
         shape->row_bytes = MAX(shape->row_bytes, chain_bytes(map));
         shape->scan_bytes = MAX(shape->scan_bytes, chain_scan_bytes(map));
     }

@@ -544,15 +544,16 @@ static bool shared_fits(const Device *device, void *function, const DeviceLaunch
                         Buf *log)
 {
     const Driver *cu = &device->cu;
-    int declared = 0;
+    int declared = 0, allowed = 0;
     cu->cuFuncGetAttribute(&declared, FUNC_SHARED_BYTES, function);
+    cu->cuFuncGetAttribute(&allowed, FUNC_DYNAMIC_BYTES, function);
     int64_t bytes = declared + (int64_t)l->local_bytes;
     if (bytes > device->info.local_bytes) {
         buf_printf(log, "%s: %lld bytes of shared memory, the device has %lld\n", l->kernel,
                    (long long)bytes, (long long)device->info.local_bytes);
         return false;
     }
-    return l->local_bytes == 0 ||
+    return (int64_t)l->local_bytes <= allowed || // sizes before these asked for more
            succeeds(
                cu,
                cu->cuFuncSetAttribute(function, FUNC_DYNAMIC_BYTES, (int)l->local_bytes),

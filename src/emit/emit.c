@@ -139,7 +139,7 @@ static void put_sizes(Printer *p)
     }
 }
 
-static void put_launch(Printer *p, const Launch *launch)
+static void put_launch(Printer *p, const Unit *unit, const Launch *launch)
 {
     const Kernel *kernel = launch->kernel;
     put(p, "//   %s, global (", kernel->name);
@@ -159,9 +159,12 @@ static void put_launch(Printer *p, const Launch *launch)
         arith_print(&p->line, kernel->sizes.at[i]);
     }
     put(p, ")");
-    if (emit_local_bytes(p->target, kernel))
-        put(p, ", %lld bytes of shared memory",
-            (long long)emit_local_bytes(p->target, kernel));
+    if (emit_local_most(p->target, kernel)) {
+        put(p, ", ");
+        arith_print(&p->line,
+                    emit_local_bytes(unit->program->ir->arith, p->target, kernel));
+        put(p, " bytes of shared memory");
+    }
     buf_write(p->out, p->line.text, p->line.len); // a comment must not be wrapped
     buf_putc(p->out, '\n');
     buf_clear(&p->line);
@@ -177,7 +180,7 @@ static void put_head(Printer *p, const Unit *unit)
     buf_clear(&p->line);
     int n = MIN(unit->launches.len, LAUNCHES_SHOWN);
     for (int i = 0; i < n; i++)
-        put_launch(p, &unit->launches.at[i]);
+        put_launch(p, unit, &unit->launches.at[i]);
     if (n < unit->launches.len)
         buf_printf(p->out, "//   and %d more\n", unit->launches.len - n);
     const char *options = target_options(p->target, unit->program->math);

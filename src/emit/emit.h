@@ -46,7 +46,8 @@ void emit_kernel(Buf *out, const Target *target, const Unit *unit, const Kernel 
 bool emit_follows(const Target *target, const Unit *unit);
 // Bytes of local memory that a launch of the kernel must ask for: 0 where its text declares
 // all of it, which a target may allow up to a size only.
-int64_t emit_local_bytes(const Target *target, const Kernel *kernel);
+const Arith *emit_local_bytes(ArithCtx *ctx, const Target *target, const Kernel *kernel);
+int64_t emit_local_most(const Target *target, const Kernel *kernel); // at any sizes
 // A whole readable file: a comment with the program, its sizes, and each launch's shape;
 // the prelude; every kernel.
 void emit_unit(Buf *out, const Target *target, const Unit *unit);

@@ -65,27 +65,60 @@ static void put_array(Printer *p, const char *space, const Buffer *buffer)
 
 enum { LOCAL_ALIGN = 1024 };
 
-// Bytes from the start of all local memory to a buffer's, where it is asked for as one;
-// buffer NULL: bytes of all.
+static int64_t most_bytes(const Target *target, const Buffer *buffer)
+{
+    int64_t count;
+    if (!arith_is_const(buffer->count, &count))
+        BUG("local memory of a size that is not known");
+    return count * target_bytes(target, buffer->scalar);
+}
+
+// The largest buffer of which sizes may ask for less: it lies behind all others, so that
+// launches ask for no more. NULL: there is none.
+static const Buffer *open_local(const Target *target, const Kernel *kernel)
+{
+    const Buffer *open = NULL;
+    for (int i = 0; i < kernel->locals.len; i++) {
+        const Buffer *buffer = kernel->locals.at[i];
+        if (buffer->open &&
+            (!open || most_bytes(target, buffer) > most_bytes(target, open)))
+            open = buffer;
+    }
+    return open;
+}
+
+// Bytes from the start of all local memory to a buffer's, where it is asked for as one.
 static int64_t local_offset(const Target *target, const Kernel *kernel,
                             const Buffer *buffer)
 {
+    const Buffer *open = open_local(target, kernel);
     int64_t offset = 0;
-    for (int i = 0; i < kernel->locals.len && kernel->locals.at[i] != buffer; i++) {
-        int64_t count;
+    for (int i = 0; i < kernel->locals.len; i++) {
         const Buffer *before = kernel->locals.at[i];
-        if (!arith_is_const(before->count, &count))
-            BUG("local memory of a size that is not known");
-        offset += count * target_bytes(target, before->scalar);
+        if (before == buffer && before != open)
+            break;
+        offset += before == open ? 0 : most_bytes(target, before);
         offset = (offset + LOCAL_ALIGN - 1) / LOCAL_ALIGN * LOCAL_ALIGN;
     }
     return offset;
 }
 
-int64_t emit_local_bytes(const Target *target, const Kernel *kernel)
+int64_t emit_local_most(const Target *target, const Kernel *kernel)
 {
-    int64_t bytes = target->declared_bytes ? local_offset(target, kernel, NULL) : 0;
-    return bytes > target->declared_bytes ? bytes : 0;
+    const Buffer *open = open_local(target, kernel);
+    int64_t bytes = local_offset(target, kernel, open);
+    bytes += open ? most_bytes(target, open) : 0;
+    return target->declared_bytes && (open || bytes > target->declared_bytes) ? bytes : 0;
+}
+
+const Arith *emit_local_bytes(ArithCtx *ctx, const Target *target, const Kernel *kernel)
+{
+    const Buffer *open = open_local(target, kernel);
+    int64_t most = emit_local_most(target, kernel);
+    if (!open || !most)
+        return arith_const(ctx, most);
+    const Arith *bytes = arith_mulc(ctx, open->open, target_bytes(target, open->scalar));
+    return arith_addc(ctx, bytes, local_offset(target, kernel, open));
 }
 
 // A part of the local memory that the launch asks for.
@@ -103,7 +136,7 @@ static void put_part(Printer *p, const Buffer *buffer)
 // The local buffers used in block, if they are declared there.
 static void put_locals(Printer *p, const Block *block)
 {
-    bool any = false, asked = emit_local_bytes(p->target, p->kernel) > 0;
+    bool any = false, asked = emit_local_most(p->target, p->kernel) > 0;
     if (asked)
         put_line(p, "extern %s%s%d%s%s fw_local[];", p->target->local, p->target->align,
                  LOCAL_ALIGN, p->target->align_close, p->target->byte);

@@ -23,6 +23,7 @@ typedef struct {
     AddrSpace space;
     Scalar scalar;
     const Arith *count; // scalars
+    const Arith *open;  // LOCAL: as many of them as sizes ask for; NULL: all
     BufferRole role;    // GLOBAL only
     int number;         // GLOBAL: index in Unit.buffers
     bool formal;        // stands for what a launch binds to it; never allocated

@@ -253,6 +253,11 @@ static int64_t count_of(const Buffer *buffer)
     return arith_is_const(buffer->count, &count) ? count : -1;
 }
 
+static const Arith *open_count(const Buffer *buffer)
+{
+    return buffer->open ? buffer->open : buffer->count;
+}
+
 // By how much memory has to grow, then how much of it is left over.
 static bool fits_better(const Life *life, const Buffer *a, const Buffer *than)
 {
@@ -295,6 +300,8 @@ static void place(Reuse *r, Block *block, Life *life)
     if (!best)
         return;
     life->in = best;
+    if (life->buffer->open || best->open)
+        best->open = arith_max(r->pass->ctx, open_count(life->buffer), open_count(best));
     if (count_of(life->buffer) > count_of(best))
         best->count = life->buffer->count;
     best->vector = MAX(best->vector, life->buffer->vector);

@@ -75,8 +75,11 @@ static Buffer *buffer_new(Lower *l, const Type *type, AddrSpace space, BufferRol
                        .row = space == MEM_LOCAL ? padded_row(l, type) : 0,
                        .role = role};
     buffer->count = mem_count(l, buffer, type);
-    if (space != MEM_GLOBAL && arith_most(buffer->count) < INT32_MAX)
+    if (space != MEM_GLOBAL && arith_most(buffer->count) < INT32_MAX) {
+        bool open = space == MEM_LOCAL && !arith_is_const(buffer->count, NULL);
+        buffer->open = open ? buffer->count : NULL;
         buffer->count = arith_const(l->ctx, arith_most(buffer->count));
+    }
     if (space == MEM_GLOBAL) {
         buffer->number = l->unit->buffers.len;
         VEC_PUSH(l->arena, &l->unit->buffers, buffer);

@@ -36,7 +36,8 @@ static void make_launch(const Problem *problem, const Unit *unit, const Target *
         to->local[d] = kernel->local[d];
         to->global[d] = problem_number(problem, kernel->global[d]);
     }
-    to->local_bytes = emit_local_bytes(target, kernel);
+    const Arith *bytes = emit_local_bytes(problem->ir->arith, target, kernel);
+    to->local_bytes = problem_number(problem, bytes);
     to->follows = from > unit->launches.at && emit_follows(target, unit);
     to->narg = kernel->params.len + kernel->sizes.len;
     JobArg *arg = NEW_ARRAY(arena, JobArg, MAX(to->narg, 1));

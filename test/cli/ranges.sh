@@ -48,4 +48,23 @@ passes "chooses" "$FOREWARP" run "$sums" -s N=20@16:64:4,M=48@16:64:16 --best --
 passes "and is written as C" "$FOREWARP" emit "$sums" -s N=16:64:4,M=16:64:16 --best --host \
     --store "$tmp/p.db" -o "$tmp/product.c"
 passes "with the product" grep -q 'if (N\*M < 1000)' "$tmp/product.c"
+
+# Rows that a group holds take as much shared memory as the sizes ask for.
+cat >"$tmp/parts.fw" <<'END'
+size N, M
+def parts(a: [N][M]float) = a |> map(\row ->
+  let most = row |> reduce(max, 0) in row |> map(\x -> x / most))
+END
+held="lx=64 ly=1 fold=group hold=local"
+"$FOREWARP" emit "$tmp/parts.fw" -s N=16:64,M=16:8192 -t cuda -p "$held" >"$tmp/parts.cu"
+passes "shared memory by the size" grep -q ', 4\*M + [0-9]* bytes of shared memory' "$tmp/parts.cu"
+passes "is asked for by the launch" grep -q 'extern __shared__' "$tmp/parts.cu"
+"$FOREWARP" emit "$tmp/parts.fw" -s N=16:64,M=16:8192 -t cuda -p "$held" --host -o "$tmp/parts.c"
+passes "of a C program, too" grep -q 'self->local_bytes\[0\] = (size_t)((4\*(M) + ' "$tmp/parts.c"
+for at in N=33,M=1001 N=64,M=16 N=17,M=63; do
+    for point in "$held" "lx=16 ly=4 fold=group hold=again lanes=2" "lx=8 ly=4 fold=group hold=local"; do
+        passes "rows of $at: $point" "$FOREWARP" run "$tmp/parts.fw" -s "${at%,*}@16:64,${at#*,}@16:1200" \
+            -p "$point" --check
+    done
+done
 finish

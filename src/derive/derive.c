@@ -569,9 +569,12 @@ static void walk_pattern(DeriveWalk *w, Path at, bool root)
         derive_reduce(w, at);
     else if (root && moves_rows(walk_node(w, at)))
         parallel_copy(w, at);
+    else if (w->keys == KEYS_ALL && walk_apply_plain(w, RULE_JOIN_KEYED, at))
+        walk_keyed(w, walk_below(w, at, 0), false);
     else if (pattern == P_MAP && root)
         derive_map(w, at);
-    else if (pattern == P_MAP && is_costly(walk_node(w, at)) &&
+    else if (pattern == P_MAP &&
+             (is_costly(walk_node(w, at)) || is_keyed_map(walk_node(w, at))) &&
              walk_apply_plain(w, RULE_TO_GLOBAL, at)) // who reads it would compute it again
         derive_map(w, walk_below(w, at, 0));
     else if (pattern == P_TOGLOBAL && is_map(walk_node(w, walk_below(w, at, 0))))

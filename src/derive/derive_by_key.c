@@ -15,6 +15,11 @@ static bool is_keyed(const Expr *expr)
     return expr->kind == E_PATTERN && expr->pattern == P_REDUCEBY;
 }
 
+bool is_keyed_map(const Expr *expr)
+{
+    return is_map(expr) && expr->dims == 1 && is_keyed(expr->fun->arg[0]);
+}
+
 static int64_t value_bytes(const Type *type)
 {
     int64_t bytes = 0;
@@ -35,7 +40,7 @@ static bool has_wide(const Type *type)
 
 void note_keyed(Shape *shape, const Expr *expr)
 {
-    const bool map = is_map(expr) && expr->dims == 1;
+    const bool map = is_keyed_map(expr);
     const Expr *keyed = map ? expr->fun->arg[0] : expr;
     if (!is_keyed(keyed))
         return;
@@ -88,7 +93,7 @@ void add_keyed_params(Derivation *d, Diags *diags)
         return;
     if (may_update(d) && fits(d))
         who[n++] = "group";
-    if (may_update(d) && k->whole && groups_least(k) == 1)
+    if (may_update(d) && groups_least(k) == 1)
         who[n++] = "all";
     space_add_words(d->space, "keys", who, n);
     if (space_find(d->space, "groups") < 0)
@@ -163,9 +168,8 @@ bool keyed_first(const Derivation *d, int i, Point *point)
 // Keyed folds of the elements of a map.
 bool derive_keyed_map(DeriveWalk *w, Path at)
 {
-    const Expr *map = walk_node(w, at);
     int64_t x = 0;
-    if (!is_map(map) || map->dims != 1 || !is_keyed(map->fun->arg[0]))
+    if (!is_keyed_map(walk_node(w, at)))
         return false;
     Rewriter before = w->r;
     const int64_t by[] = {w->lanes, w->copies};

@@ -104,6 +104,7 @@ void derive_lets(DeriveWalk *w, Path *at, const Param *row,
 
 // derive_by_key.c: a map of keyed folds, or one; true: what is to be folded for each key
 // is a map that follows the let.
+bool is_keyed_map(const Expr *expr);
 bool derive_keyed_map(DeriveWalk *w, Path at);
 bool derive_keyed(DeriveWalk *w, Path at);
 

@@ -212,6 +212,38 @@ Expr *rule_reduceByWords(Rewrite *rw, const Expr *at, const RuleArgs *args)
                   : words;
 }
 
+// Keyed folds of rows are one, whose keys are those of the rows one after the other.
+Expr *rule_joinKeyed(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    const Expr *keyed = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL;
+    if (!keyed || !is(keyed, P_REDUCEBY) || !at_host(rw))
+        return NULL;
+    Param *row = at->fun->params[0];
+    const Arith *k = keyed->num[0];
+    const Arith *all = arith_mul(rw->ir->arith, len_of(at, 0), k);
+    if (expr_mentions(keyed->fun, row) || expr_mentions(keyed->arg[0], row) ||
+        arith_most(all) > INT32_MAX || arith_most(all) < 0)
+        return NULL;
+    Param *t = fresh(rw, "t"), *e = fresh(rw, "e");
+    Expr *base = expr_op(rw->ir, OP_MUL, part_of(rw, t, 2, 0), expr_num(rw->ir, k), NULL);
+    Expr *past = expr_op(rw->ir, OP_LT, part_of(rw, e, 2, 0), expr_num(rw->ir, k), NULL);
+    Expr *valid =
+        expr_op(rw->ir, OP_GE, part_of(rw, e, 2, 0), expr_literal(rw->ir, 0, false), NULL);
+    Expr *key = expr_op(rw->ir, OP_SELECT, expr_op(rw->ir, OP_AND, valid, past, NULL),
+                        expr_op(rw->ir, OP_ADD, base, part_of(rw, e, 2, 0), NULL),
+                        expr_literal(rw->ir, -1, false));
+    Expr *item[] = {key, part_of(rw, e, 2, 1)};
+    Expr *elements = expr_replace(rw->ir, keyed->arg[1], row, part_of(rw, t, 2, 1));
+    elements = make_map(rw, 1, make_lambda(rw, e, expr_tuple(rw->ir, item, 2)), elements);
+    Expr *part[] = {counting(rw, len_of(at, 0)), copy_of(rw, at->arg[0])};
+    Expr *rows = make_map(rw, 1, make_lambda(rw, t, elements), make_zip(rw, 1, part, 2));
+    Expr *arg[] = {copy_of(rw, keyed->arg[0]), make1(rw, P_JOIN, rows)};
+    return make_sized(
+        rw, P_SPLIT, k,
+        expr_pattern(rw->ir, P_REDUCEBY, 1, 0, &all, copy_of(rw, keyed->fun), arg, 2));
+}
+
 // Updates --------------------------------------------------------------------------------
 
 // The array that updates begin with, made by work-items.

@@ -92,6 +92,10 @@ static const Instance instances[] = {
      "n) v ->\n"
      "  (s + char(90 * v), if v <= m then v else m, n + 1), (char(0), 99, 0))",
      "root", ""},
+    {"joinKeyed",
+     "def p(x: [N][M]int) = map(\\r -> reduceBy(5, max, -9, map(\\v -> (v % 7 - 1, v), "
+     "r)), x)",
+     "root", ""},
     {"reduceByGlb", "def p(x: [N]int) = reduceBy(M, +, 0, map(\\v -> (v % 6, v), x))",
      "root", "1247"},
     {"reduceByGlb",

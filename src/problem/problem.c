@@ -119,7 +119,7 @@ static int add_spans(const Problem *problem, const Binding *binding, int n, Bind
         bool declared =
             size->generic && size->range.high < INT32_MAX - size->range.multiple;
         for (int k = 0; k < n; k++)
-            declared &= strcmp(binding[k].name, size->name) != 0;
+            declared &= strcmp(all[k].name, size->name) != 0;
         if (declared)
             all[n++] = (Binding){.name = size->name, .range = size->range};
     }

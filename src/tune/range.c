@@ -283,6 +283,33 @@ static bool run_pool(RangeTuning *r, int s, const DeviceInfo *device)
     return ok;
 }
 
+// Sizes that were not tuned are run as long as there is time; the others are left out, and
+// the times of those that stay move together.
+static bool run_pools(RangeTuning *r, const DeviceInfo *device)
+{
+    int n = 0, at[SIZES];
+    for (int s = 0; s < r->nsize; s++) {
+        if (!r->share[s] && clock_s() > r->begun_s + r->options->budget_s) {
+            problem_free(r->at[s]);
+            r->at[s] = NULL;
+            continue;
+        }
+        if (!run_pool(r, s, device))
+            return false;
+        at[n++] = s;
+    }
+    for (int p = 0; p < r->npoint; p++)
+        for (int k = 0; k < n; k++)
+            r->time[p * n + k] = r->time[p * r->nsize + at[k]];
+    for (int k = 0; k < n; k++) {
+        r->size[k] = r->size[at[k]];
+        r->at[k] = r->at[at[k]];
+        r->plain_ns[k] = r->plain_ns[at[k]];
+    }
+    r->nsize = n;
+    return true;
+}
+
 // The rule ----------------------------------------------------------------------------
 
 static void conclude(RangeTuning *r)
@@ -355,8 +382,7 @@ bool tune_range(const Problem *problem, const TuneOptions *options, Arena *arena
               problem_fits(problem, &device, diags) && choose_sizes(&r);
     for (int s = 0; ok && s < r.nsize; s++)
         ok = !r.share[s] || tune_at(&r, s, &device);
-    for (int s = 0; ok && s < r.nsize; s++)
-        ok = run_pool(&r, s, &device);
+    ok = ok && run_pools(&r, &device);
     if (ok) {
         conclude(&r);
         ok = store_rule(&r, &device);

@@ -28,6 +28,9 @@ echo 'size N generic 5..7 multiple 4
 def f(a: [N]float) = a' >"$tmp/none.fw"
 fails 2 "none.fw:1:16: error P019" "$FOREWARP" check "$tmp/none.fw"
 
+sed 's/^size.*/size N generic 4..4096, M generic 8..512/' "$sums" >"$tmp/both.fw"
+passes "two declared ranges" "$FOREWARP" predict "$tmp/both.fw" --shares --device-model nvidia-h200 -t cuda -b 1s
+
 passes "tuning for a range" "$FOREWARP" tune "$sums" -s N=16:64:4,M=16:64:16 -b 2t -q \
     --store "$store" -o "$tmp/out" --json="$tmp/range.json"
 passes "finds a rule" grep -q '"rule"' "$tmp/range.json"

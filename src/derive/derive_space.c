@@ -784,8 +784,10 @@ static int add_products(const Derivation *d, Point *point, int max)
 
 int derive_estimated(const Derivation *d)
 {
-    Point tiles[TILES_MOST];
-    return add_products(d, tiles, TILES_MOST);
+    Point point[TILES_MOST];
+    int tiles = add_products(d, point, TILES_MOST);
+    int streams = tiles ? 0 : stream_first(d, point, STREAMS_FEW + 1);
+    return tiles ? tiles : streams > STREAMS_FEW ? streams : 0;
 }
 
 int derive_first(const Derivation *d, Point *point, int max)

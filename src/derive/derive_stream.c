@@ -32,6 +32,8 @@ void merge_loops(TimeLoop *all, const TimeLoop *found)
     all->met = MAX(all->met, found->met);
     all->kept = MAX(all->kept, found->kept);
     all->reads = MAX(all->reads, found->reads);
+    all->flat_met = MAX(all->flat_met, found->flat_met);
+    all->flat_reads = MAX(all->flat_reads, found->flat_reads);
     all->ops = MAX(all->ops, found->ops);
     all->wide = MAX(all->wide, found->wide);
     for (int k = 0; k < found->dims; k++)
@@ -103,6 +105,13 @@ static bool is_deep(const Derivation *d)
     return (d->shape.stream ? d->shape.dims : d->shape.steps.dims) == 3;
 }
 
+// Kernels of several steps whose warps hold all rows of their tile: in two dimensions,
+// where lanes shuffle.
+static bool has_flat(const Derivation *d)
+{
+    return d->shape.steps.dims == 2 && !d->shape.stream && d->device.shuffle;
+}
+
 // The parameters of a single sweep stay as they are where warps walk, the others where not.
 // swept: when they do not walk.
 static void constrain_sweeps(Derivation *d, const char *swept, Diags *diags)
@@ -114,7 +123,9 @@ static void constrain_sweeps(Derivation *d, const char *swept, Diags *diags)
         {"inner", "'loop'"}};
     for (int i = is_deep(d) ? 2 : 0; i < COUNTOF(param); i++)
         if (space_find(d->space, param[i][0]) >= 0)
-            constrain(d, diags, "%s or %s == %s", swept, param[i][0], param[i][1]);
+            constrain(d, diags, "%s%s or %s == %s", swept,
+                      i < 2 && has_flat(d) ? " or rows == 1" : "", param[i][0],
+                      param[i][1]);
     constrain(d, diags, "not (%s) or cols == 1 and rows == %d%s", swept, ROWS_LEAST,
               d->device.shuffle ? " and warps == 8" : "");
 }
@@ -135,6 +146,23 @@ static void constrain_tiles(Derivation *d, const char *other, const char *steps,
         constrain(d, diags, "%s or (%s + 1) * (ly * by + %lld) * cols * %lld <= %lld",
                   other, steps, 2 * reach, 2 * line, (long long)d->device.local_bytes);
     }
+}
+
+// Cells of the old state and the new one in registers, and what warps give each other.
+static void constrain_flat(Derivation *d, Diags *diags)
+{
+    static const char *other = "rows > 1";
+    TimeLoop flat = d->shape.steps;
+    flat.met = flat.flat_met;
+    flat.beyond[1] = flat.beyond[0];
+    constrain(d, diags, "%s or lx == %d and relay == 1", other, d->device.lanes);
+    if (space_find(d->space, "early") >= 0)
+        constrain(d, diags, "%s or early == 'next'", other);
+    constrain(d, diags, "%s or cols * by * %lld <= %d", other,
+              (long long)MAX(flat.bytes / 2, 1), WINDOW_REGISTERS);
+    constrain(d, diags, "%s or fuse * cols * by * %lld <= %d", other,
+              (long long)MAX(flat.flat_reads, 1), READS_MOST);
+    constrain_tiles(d, other, "fuse", &flat, diags);
 }
 
 // Warps that are one after another in time: in two dimensions, where lanes shuffle.
@@ -222,11 +250,14 @@ static void add_walk_params(Derivation *d, bool relays)
 {
     static const int64_t cols[] = {1, 2, 4, 8, 5, 6, 7, 9, 10, 11, 12, 13, 14, 16, 20, 24};
     space_add_ints(d->space, "cols", cols, relays ? COUNTOF(cols) : 4);
-    space_add_ints(d->space, "rows",
-                   (const int64_t[]){ROWS_LEAST, 32,   64,   96,   128,  192,  256,
-                                     320,        384,  512,  640,  768,  1024, 1280,
-                                     1536,       2048, 3072, 4096, 6144, 8192},
-                   is_deep(d) ? 11 : 20);
+    // In three dimensions strips of few planes, and elsewhere long ones.
+    static const int64_t rows[] = {ROWS_LEAST, 8,    32,   64,   96,   128,  192,  256,
+                                   320,        384,  512,  640,  768,  1024, 1280, 1536,
+                                   2048,       3072, 4096, 6144, 8192, 1};
+    space_add_ints(d->space, "rows", rows,
+                   is_deep(d)    ? 12
+                   : has_flat(d) ? COUNTOF(rows)
+                                 : COUNTOF(rows) - 1);
     // Registers that a compiler may use: 8 warps leave 255 each, 16 leave 128. Of 12 shapes
     // of a 5-point stencil on an H200, 20 warps made one 1.3 times as fast, and three
     // slower.
@@ -254,10 +285,13 @@ void add_stream_params(Derivation *d, Diags *diags)
               d->device.shuffle && !is_deep(d) ? "fuse == 1 or lx >= %d"
                                                : "fuse == 1 or lx == %d",
               d->device.lanes);
-    constrain(d, diags, "fuse == 1 or %s * cols%s * %lld <= %d", steps, by,
+    const char *other = has_flat(d) ? "fuse == 1 or rows == 1" : "fuse == 1";
+    constrain(d, diags, "%s or %s * cols%s * %lld <= %d", other, steps, by,
               (long long)MAX(s->words, 1), WINDOW_REGISTERS);
-    constrain(d, diags, "fuse == 1 or %s * cols%s * %lld <= %d", steps, by,
+    constrain(d, diags, "%s or %s * cols%s * %lld <= %d", other, steps, by,
               (long long)MAX(s->reads, 1), READS_MOST);
+    if (has_flat(d))
+        constrain_flat(d, diags);
     // At least half of a strip is written.
     constrain(d, diags, "fuse == 1 or fuse * %lld <= cols * %d",
               (long long)(4 * s->beyond[s->dims - 1]), d->device.lanes);

@@ -11,7 +11,8 @@
 //           fill the card once, wide lanes, and deep relays come first where they fit
 //           registers. What is not estimated: whatever compilers do, caches, the border.
 //
-// The constants are those of an H200; only the order is used.
+// The constants were fitted to 750 points of 19 loops on an H100, 13 of them drawn at
+// random; the best three of an estimate are on average within 9 % of the best of 45.
 
 #include "derive/derive_parts.h"
 
@@ -19,9 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Bytes that memory moves in a cycle of a multiprocessor, and cycles from a launch to the
-// next, where they overlap.
-enum { BYTES = 18, LAUNCH = 2500 };
+// Bytes that memory moves in a cycle of a multiprocessor, and caches; cycles from a launch
+// to the next, where they overlap; rows of a relay from barrier to barrier, at most.
+enum { BYTES = 14, NEAR = 21, LAUNCH = 2500, BATCH = 5 };
 enum { FUSE, COLS, RELAY, WARPS, LY, BY, EARLY, ROWS, NUMBERS };
 static const char *const number_name[NUMBERS] = {"fuse", "cols", "relay", "warps",
                                                  "ly",   "by",   "early", "rows"};
@@ -34,7 +35,7 @@ typedef struct {
 typedef struct {
     const Derivation *d;
     const TimeLoop *loop;
-    bool deep;
+    bool deep, flat; // flat: groups hold their rows and do not walk
     VEC(FirstStream) found;
     Arena *arena;
 } StreamSearch;
@@ -58,16 +59,23 @@ static bool cover(const StreamSearch *s, const FirstStream *p, Covering *c)
     int64_t halo = fuse * loop->beyond[loop->dims - 1], width = loop->size[loop->dims - 1];
     if (relay == 1)
         halo = ceil_div(halo, cols) * cols;
-    c->team = s->deep ? p->n[LY] : relay;
+    c->team = s->deep || s->flat ? p->n[LY] : relay;
     c->resident = MAX(p->n[WARPS] / c->team, 1);
     c->own = s->d->device.lanes * cols - 2 * halo;
-    c->lines = s->deep ? p->n[LY] * p->n[BY] - 2 * fuse * loop->beyond[1] : 1;
+    c->lines = s->deep || s->flat
+                   ? p->n[LY] * p->n[BY] - 2 * fuse * loop->beyond[s->deep ? 1 : 0]
+                   : 1;
     if (c->own < 1 || c->lines < 1)
         return false;
+    if (s->flat) {
+        c->length = 1;
+        c->groups = ceil_div(loop->size[0], c->lines) * ceil_div(width, c->own);
+        return true;
+    }
     int64_t height = loop->dims > 1 ? loop->size[0] : 1;
     int64_t streams = ceil_div(height, p->n[ROWS]);
     int64_t around = loop->dims > 1 ? 2 * fuse * loop->beyond[0] : 0;
-    c->length = ceil_div(height, streams) + around + relay;
+    c->length = loop->dims > 1 ? ceil_div(height, streams) + around + relay : 1;
     c->groups = streams * ceil_div(width, c->own) *
                 (s->deep ? ceil_div(loop->size[1], c->lines) : 1);
     return true;
@@ -122,10 +130,35 @@ static double iteration(const StreamSearch *s, const FirstStream *p, const Cover
         (row * (s->deep ? (double)p->n[LY] * lines : 1) + (double)(c->own * c->lines));
     double computed = warps * MAX(issued, arithmetic * (double)loop->wide) / 4;
     double exchanged = warps * (shuffled + shared + spilt);
-    double time = MAX(computed, exchanged) + 0.5 * MIN(computed, exchanged);
-    double arrives = p->n[RELAY] > 1 ? 0 : 900 / rows_early(s, p); // what was loaded
-    time = MAX(MAX(time, arrives), MAX(bytes / BYTES, steps * 60));
-    return time + (c->team > 1 ? 90 : 20);
+    double time = MAX(computed, exchanged) + 0.44 * MIN(computed, exchanged);
+    double batch = stream_rows(loop) <= BATCH ? (double)stream_rows(loop) : 1;
+    double arrives = p->n[RELAY] > 1 ? 600 / batch : 1100 / rows_early(s, p);
+    time = MAX(MAX(time, arrives), MAX(bytes / BYTES, steps * 110));
+    return time + (p->n[RELAY] > 1 ? 120 : c->team > 1 ? 85 : 10);
+}
+
+// The same of a group that does not walk: its steps one after another, each with a barrier.
+static double standing(const StreamSearch *s, const FirstStream *p, const Covering *c,
+                       int64_t groups)
+{
+    const TimeLoop *loop = s->loop;
+    double words = (double)loop->bytes / 4, warps = (double)(groups * c->team);
+    double lines = (double)p->n[BY], cells = lines * (double)p->n[COLS];
+    double arithmetic = cells * (double)(loop->ops + 1);
+    double shuffled = lines * 2 * (double)loop->beyond[1] * words;
+    double reach = 2 * (double)loop->beyond[0];
+    double shared =
+        (double)p->n[COLS] * (MIN(lines, reach) + reach) * (double)loop->flat_met / 4;
+    double most = MIN(255, floor(2048.0 / (double)p->n[WARPS] / 8) * 8);
+    double spilt = 2.3 * MAX(2 * cells * words + 40 - most, 0);
+    double issued = 0.7 * arithmetic + shuffled + shared / 3 + spilt + 10;
+    double computed = warps * MAX(issued, arithmetic * (double)loop->wide) / 4;
+    double exchanged = warps * (shuffled + shared + spilt);
+    double step = MAX(computed, exchanged) + 0.35 * MIN(computed, exchanged);
+    double row = (double)(s->d->device.lanes * p->n[COLS] * p->n[LY]) * lines;
+    double bytes = (double)(groups * loop->bytes) * (row + (double)(c->own * c->lines));
+    double steps = (double)p->n[FUSE] * (MAX(step, 60) + 20), moved = bytes / NEAR;
+    return MAX(steps, moved) + 0.5 * MIN(steps, moved) + 100; // groups overlap
 }
 
 static double estimate(const StreamSearch *s, const FirstStream *p)
@@ -142,7 +175,10 @@ static double estimate(const StreamSearch *s, const FirstStream *p)
     double launches = (double)(s->loop->count / fuse) +
                       (rest ? 0.3 + 0.7 * (double)rest / (double)fuse : 0);
     double launched = (double)ceil_div(s->loop->count, fuse) * LAUNCH;
-    return launched + launches * turns * (double)c.length * iteration(s, p, &c, groups);
+    double walk = s->flat ? standing(s, p, &c, groups)
+                          : (double)c.length * iteration(s, p, &c, groups) +
+                                (s->loop->dims > 1 ? 0 : 1100);
+    return launched + launches * turns * walk;
 }
 
 // The rows of a strip with which one turn, or several, fill the card best.
@@ -152,6 +188,8 @@ static void choose_rows(StreamSearch *s, FirstStream *p)
     FirstStream best = {.cost = INFINITY};
     for (int i = 0; i < rows->n; i++) {
         p->n[ROWS] = (int64_t)rows->value[i];
+        if ((p->n[ROWS] == 1) != s->flat)
+            continue;
         p->cost = estimate(s, p);
         if (p->cost < best.cost)
             best = *p;
@@ -163,7 +201,7 @@ static void choose_rows(StreamSearch *s, FirstStream *p)
 static void choose(StreamSearch *s, FirstStream *p, int number)
 {
     if (number == ROWS) {
-        bool teams = p->n[WARPS] % (s->deep ? p->n[LY] : p->n[RELAY]) == 0 &&
+        bool teams = p->n[WARPS] % (s->deep || s->flat ? p->n[LY] : p->n[RELAY]) == 0 &&
                      (p->n[RELAY] == 1 || !p->n[EARLY]);
         if (p->n[FUSE] > 1 && p->n[FUSE] % p->n[RELAY] == 0 && teams)
             choose_rows(s, p);
@@ -171,7 +209,10 @@ static void choose(StreamSearch *s, FirstStream *p, int number)
     }
     int i = space_find(s->d->space, number_name[number]);
     const SpaceParam *param = i >= 0 ? space_param(s->d->space, i) : NULL;
-    bool fixed = !param || (!s->deep && (number == LY || number == BY));
+    bool lines = number == LY || number == BY;
+    bool fixed = !param || (s->flat   ? number == RELAY || number == EARLY
+                            : s->deep ? false
+                                      : lines);
     p->n[number] = 1;
     for (int k = 0; k < (fixed ? 1 : param->n); k++) {
         p->n[number] = number == EARLY ? k : fixed ? 1 : (int64_t)param->value[k];
@@ -199,14 +240,14 @@ static void set_stream(const Derivation *d, const FirstStream *stream, Point *po
     cover_apart(d, point); // stages of a step are named
 }
 
-// All steps as sweeps: what memory takes for them, which they reach two thirds of.
+// All steps as sweeps: what memory takes for them.
 static double sweeps(const StreamSearch *s)
 {
     const TimeLoop *loop = s->loop;
     double bytes = 2 * (double)(loop->count * loop->bytes);
     for (int k = 0; k < loop->dims; k++)
         bytes *= (double)loop->size[k];
-    return 1.5 * bytes / (BYTES * (double)MAX(s->d->device.compute_units, 1)) +
+    return 1.1 * bytes / (BYTES * (double)MAX(s->d->device.compute_units, 1)) +
            (double)(loop->count * LAUNCH);
 }
 
@@ -239,17 +280,20 @@ static int rows_first(const Derivation *d, Point *point, int max)
 
 int stream_first(const Derivation *d, Point *point, int max)
 {
-    enum { FIRST = 16, FEW = 2 }; // FEW: where sweeps are faster
+    enum { FIRST = 16 };
     if (!has_stream(d) || streams_rows(d))
         return has_stream(d) ? rows_first(d, point, max) : 0;
     StreamSearch s = {.d = d, .loop = &d->shape.steps, .arena = arena_new()};
     s.deep = s.loop->dims == 3;
-    choose(&s, &(FirstStream){.cost = 0}, 0);
+    for (int i = 0; i < (s.loop->flat_reads ? 2 : 1); i++) {
+        s.flat = i;
+        choose(&s, &(FirstStream){.cost = 0}, 0);
+    }
     if (s.found.len)
         qsort(s.found.at, (size_t)s.found.len, sizeof *s.found.at, compare);
     int n = 0, taken[FIRST];
     for (int i = 0; i < s.found.len && n < MIN(max, FIRST); i++) {
-        if (n == FEW && s.found.at[i].cost > 1.5 * sweeps(&s))
+        if (n == STREAMS_FEW && s.found.at[i].cost > 1.2 * sweeps(&s))
             break;
         bool like = false;
         for (int k = 0; k < n; k++)

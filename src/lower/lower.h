@@ -64,6 +64,8 @@ typedef struct {
     int64_t met;    // bytes of those that lanes publish in local memory
     int64_t ring;   // bytes of a cell of all rows between a warp and the next, of a relay
     int64_t reads;  // what is compiled of an iteration, in cells read
+    // The same where warps hold all rows at once, in two dimensions.
+    int64_t flat_met, flat_reads;
 } TimeLoop;
 // Of an iterateStream, whose reductions are written out; shuffle: as in KernelOptions.
 void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoop *found);

@@ -51,7 +51,10 @@ static bool plan(Stream *s, const Expr *expr)
     s->in_rows = options->in_rows;
     if ((!options->lanes && !s->in_rows) || !arith_is_const(expr->num[2], &s->cols) ||
         !arith_is_const(expr->num[3], &s->rows) || s->cols < 1 || s->rows < 1 ||
-        (s->cols > COLS_MAX && !s->in_rows) || !stream_probe(s, expr->type))
+        (s->cols > COLS_MAX && !s->in_rows))
+        return false;
+    s->flat = s->rows == 1 && !s->in_rows;
+    if (!stream_probe(s, expr->type))
         return false;
     s->lanes = s->in_rows ? 1 : options->lanes;
     plan_relay(s, expr);
@@ -647,7 +650,10 @@ static void gen_walk(Stream *s, Part part)
             load_ahead(s, arith_addc(c, above, s->phase), &any);
     }
     s->top = l->block;
-    if (inside)
+    if (s->times * s->phases == 1) {
+        s->turn = arith_const(c, 0);
+        gen_rows(s, &way, s->turn);
+    } else if (inside)
         gen_inside(s, &way, &any);
     else
         gen_iterations(s, &any, arith_const(c, 0), arith_const(c, s->times), false);

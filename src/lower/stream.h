@@ -63,7 +63,8 @@ typedef struct {
 
 // Axes: 0 is the one that is walked along, dims - 1 that of the columns; in three
 // dimensions 1 is that of a lane's rows. In two a lane has one row, and no neighbours in
-// it. A grid in one dimension is one row of two.
+// it. A grid in one dimension is one row of two; one in two is a plane of three where
+// nothing is walked along.
 typedef struct Stream Stream;
 struct Stream {
     Lower *l;
@@ -74,6 +75,7 @@ struct Stream {
     int64_t size[DIMS_MAX]; // of the grid, by axis
     int64_t steps, cols, rows, lanes;
     bool in_rows;  // windows are arrays of a group that is one thread
+    bool flat;     // a group's warps hold all rows that it writes: it does not walk
     int64_t jam;   // rows of a lane
     int64_t warps; // of a group: two dimensions: side by side along x; three: along y
     int64_t ncell, nahead; // variables of windows, and of the rows that come next

@@ -81,7 +81,7 @@ static bool is_grid(Stream *s, const Type *type)
     if (s->dims)
         return dims == s->dims - s->shift &&
                memcmp(size, s->size + s->shift, (size_t)dims * sizeof *size) == 0;
-    s->shift = dims == 1;
+    s->shift = dims == 1 || (s->flat && dims == 2);
     s->dims = dims + s->shift;
     s->size[0] = 1;
     memcpy(s->size + s->shift, size, (size_t)dims * sizeof *size);

@@ -53,6 +53,26 @@ static void add_steps(Stream *s, int64_t steps, int sign, TimeLoop *found)
         found->beyond[d - s->shift] += sign * most[d];
 }
 
+// One step more than a few, for the first one or two differ; or the only one.
+static void add_step(Stream *s, TimeLoop *found)
+{
+    if (found->count > 1)
+        add_steps(s, 2, -1, found);
+    add_steps(s, found->count > 1 ? 3 : 1, 1, found);
+}
+
+static void add_flat(Lower *l, const Stream *walking, const Type *state, TimeLoop *found)
+{
+    Stream s = {.l = l, .f = walking->f, .env = walking->env, .from = walking->from};
+    TimeLoop flat = {.count = found->count};
+    s.flat = true;
+    if (!stream_probe(&s, state))
+        BUG("a step is a stencil where it walks only");
+    add_step(&s, &flat);
+    found->flat_met = flat.met;
+    found->flat_reads = flat.reads;
+}
+
 void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoop *found)
 {
     Unit unit = {.ir = ir, .arena = arena};
@@ -71,9 +91,7 @@ void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoo
     s.env = env_of_all(&l, stream->fun->arg[0], NULL);
     s.from = buffers_new(&l, stream->type, MEM_GLOBAL, ROLE_TEMP, 0, "state");
     if (stream_probe(&s, stream->type)) {
-        if (found->count > 1)
-            add_steps(&s, 2, -1, found); // the first one or two differ
-        add_steps(&s, found->count > 1 ? 3 : 1, 1, found);
+        add_step(&s, found);
         relay_plan(&s);
         for (int g = 0; g < s.nstate; g++)
             found->ring += ring_rows(&s, g) * scalar_info[s.grid[g].scalar->scalar].bytes;
@@ -86,6 +104,8 @@ void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoo
                sizeof found->size - (size_t)s.shift * sizeof *s.size);
         for (int g = 0; g < s.nstate; g++)
             found->bytes += scalar_info[s.grid[g].scalar->scalar].bytes;
+        if (s.dims == 2 && !s.shift)
+            add_flat(&l, &s, stream->type, found);
     }
     found->dims = s.dims - s.shift;
     found->why = s.refused;

@@ -92,13 +92,12 @@ static void add_often(Tune *t)
     }
 }
 
-// The best tiles of a product by their estimate stay before them.
+// The best tiles of a product, or steps together, by their own estimate stay before them.
 static void add_picks(Tune *t, int picks)
 {
-    enum { TILES = 3 };
-    int tiles =
-        MIN(MIN(derive_estimated(t->variants.derivation), TILES), t->nfirst - t->has_plain);
-    int from = t->nfirst = t->has_plain + tiles;
+    enum { ESTIMATED = 3 };
+    int estimated = MIN(derive_estimated(t->variants.derivation), ESTIMATED);
+    int from = t->nfirst = t->has_plain + MIN(estimated, t->nfirst - t->has_plain);
     for (int i = 0; i < t->ranking.n && t->nfirst < from + picks; i++)
         if (!is_crowded(t, from, &t->ranking.point[i]))
             add_first(t, &t->ranking.point[i]);

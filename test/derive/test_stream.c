@@ -33,7 +33,8 @@ typedef struct {
     int64_t n, m, t;
     const char *steps, *cols;
     bool quick; // on OpenCL and emulated too; PoCL takes 3 s to compile one
-    int64_t k;  // the third size, warps of a group, rows of a lane; FLAT: two dimensions
+    int64_t k;  // the third size, warps of a group, rows of a lane; FLAT: two dimensions,
+                // where a group that has warps walks along no rows
     const char *ly, *by;
 } Case;
 
@@ -118,6 +119,14 @@ static const Case cases[] = {
      "  (z, zip2(y, z |> pad2(0, 1, clamp) |> slide2(2, 1))"
      "    |> map2(\\c w -> c - 0.7*(w[0][1] - w[1][0]))), (e, h))",
      25, 33, 5, "2", "2", true, FLAT},
+    {STEPS("a |> pad2(1, 1, clamp) |> slide2(3, 1) |> map2(\\p -> " STAR ")"), 37, 29, 5,
+     "3", "2", true, 0, "4", "4"},
+    {STEPS("a |> pad2(2, 2, wrap) |> slide2(5, 1) |> map2(\\p -> " BOX ")"), 170, 257, 4,
+     "2", "4", false, 0, "8", "4"},
+    {"def f(old, now: [N][M]float) = iterate(T, \\u v -> (v, "
+     "  zip2(u, v |> pad2(1, 1, 0) |> slide2(3, 1)) |> map2(\\q p -> " STAR " - 0.5*q)),"
+     "  (old, now))",
+     90, 137, 7, "4", "2", false, 0, "8", "2"},
     {STEPS3("a |> pad3(1, 1, clamp) |> slide3(3, 1) |> map3(\\p -> " STAR3 ")"), 7, 9, 3,
      "2", "2", true, 13, "4", "2"},
     {STEPS3("a |> pad3(1, 1, mirror) |> slide3(3, 1) |> map3(\\p -> " BOX3 ")"), 11, 13, 2,
@@ -203,7 +212,7 @@ static void run_point(Run *r, const Setting *set, int nset, void **raw, int *lau
     candidate_release(&candidate);
 }
 
-enum { SETTINGS = 7 };
+enum { SETTINGS = 8 };
 
 static int draw_settings(Run *r, const Case *c, const char *lanes, Setting *set);
 
@@ -215,11 +224,12 @@ static int case_settings(Run *r, const Case *c, const char *lanes, Setting *set)
     bool once = strcmp(c->steps, ONCE) == 0;
     const Setting all[SETTINGS] = {{"lx", lanes},
                                    {once ? "scheme" : "fuse", once ? "stream" : c->steps},
-                                   {"ly", c->k ? c->ly : "1"},
+                                   {"ly", c->ly ? c->ly : "1"},
                                    {"cols", c->cols},
-                                   {"by", c->by}};
+                                   {"by", c->by},
+                                   {"rows", "1"}};
     memcpy(set, all, sizeof all);
-    return c->k ? 5 : 4;
+    return c->k ? 5 : c->ly ? 6 : 4;
 }
 
 static void compare_outputs(const ProblemData *data, void **a, void **b)
@@ -289,11 +299,12 @@ static void try_case(const Case *c, Bed *bed)
     arena_free(arena);
 }
 
-// Stages are kernels of warps that walk where lanes shuffle. device: NULL before a first
-// case has opened it.
+// Where lanes shuffle, stages are kernels of warps that walk, and groups may walk along
+// nothing. device: NULL before a first case has opened it.
 static bool can_do(const Case *c, const DeviceInfo *device)
 {
-    return (device && device->shuffle) || strcmp(c->steps, ONCE) != 0;
+    bool standing = c->ly && !c->k;
+    return (device && device->shuffle) || (!standing && strcmp(c->steps, ONCE) != 0);
 }
 
 static void try_cases(const char *device, bool all)
@@ -560,13 +571,16 @@ static int draw_settings(Run *r, const Case *c, const char *lanes, Setting *set)
     bool in_rows = strcmp(lanes, "0") == 0;
     for (int t = 0; t < 1000; t++) {
         Point point;
+        bool flat = c->m && !c->k && !once && !in_rows && draw(3) == 0;
+        bool lines = c->k || flat;
         const Setting all[] = {{"lx", in_rows ? "1" : lanes},
                                {once ? "scheme" : "fuse", once ? "stream" : pick(steps, 4)},
                                {"cols", in_rows ? pick(wide, 3) : pick(cols, 4)},
-                               {"ly", c->k ? pick(ly, 4) : "1"},
-                               {"by", c->k ? pick(by, 3) : "1"},
-                               {"relay", c->m && !c->k ? pick(relay, 4) : "1"},
-                               {"early", pick(early, 3)}};
+                               {"ly", lines ? pick(ly, 4) : "1"},
+                               {"by", lines ? pick(by, 3) : "1"},
+                               {"relay", c->m && !lines ? pick(relay, 4) : "1"},
+                               {"early", flat ? "next" : pick(early, 3)},
+                               {"rows", flat ? "1" : "16"}};
         bool ok = true;
         if (!once || !pass_start(r->derivation, 0, &point))
             derive_plain(r->derivation, &point);

@@ -146,10 +146,10 @@ bool streams_rows(const Derivation *derivation);
 void add_stream_params(Derivation *derivation, Diags *diags);
 // derive_stream.c: rows that an iteration of a stream's loop computes.
 int64_t stream_rows(const TimeLoop *loop);
+// stream_first.c: valid points to try first, likely the fastest first; how many: after
+// STREAMS_FEW only those that take no more than a share of the time of sweeps.
 enum { STREAMS_FEW = 2 };
-// stream_first.c: valid points to try first, likely the fastest first; how many:
-// STREAMS_FEW where sweeps are likely to be faster.
-int stream_first(const Derivation *derivation, Point *point, int max);
+int stream_first(const Derivation *derivation, double share, Point *point, int max);
 // May the stages of a program without time loops be kernels like those of one step?
 bool may_stream(const Derivation *derivation);
 void add_pass_params(Derivation *derivation, Diags *diags);

@@ -786,7 +786,7 @@ int derive_estimated(const Derivation *d)
 {
     Point point[TILES_MOST];
     int tiles = add_products(d, point, TILES_MOST);
-    int streams = tiles ? 0 : stream_first(d, point, STREAMS_FEW + 1);
+    int streams = tiles ? 0 : stream_first(d, 0.8, point, STREAMS_FEW + 1);
     return tiles ? tiles : streams > STREAMS_FEW ? streams : 0;
 }
 
@@ -796,7 +796,7 @@ int derive_first(const Derivation *d, Point *point, int max)
                          : d->shape.dims == 3 ? start_deep
                                               : start_flat;
     const int products = add_products(d, point, max);
-    const int streams = stream_first(d, point + products, max - products);
+    const int streams = stream_first(d, 1.2, point + products, max - products);
     int n = products + streams;
     for (int i = 0; n < max && pass_start(d, i, &point[n]); i++)
         n += space_valid(d->space, &point[n]) && is_new(d, point, n);

@@ -27,6 +27,7 @@ void merge_loops(TimeLoop *all, const TimeLoop *found)
             found->why ? found->why : "time loops of the program differ in dimensions";
     all->count = MIN(all->count, found->count);
     all->bytes = MAX(all->bytes, found->bytes);
+    all->written = MAX(all->written, found->written);
     all->words = MAX(all->words, found->words);
     all->around = MAX(all->around, found->around);
     all->met = MAX(all->met, found->met);

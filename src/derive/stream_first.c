@@ -244,7 +244,7 @@ static void set_stream(const Derivation *d, const FirstStream *stream, Point *po
 static double sweeps(const StreamSearch *s)
 {
     const TimeLoop *loop = s->loop;
-    double bytes = 2 * (double)(loop->count * loop->bytes);
+    double bytes = (double)(loop->count * (loop->bytes + loop->written));
     for (int k = 0; k < loop->dims; k++)
         bytes *= (double)loop->size[k];
     return 1.1 * bytes / (BYTES * (double)MAX(s->d->device.compute_units, 1)) +
@@ -278,7 +278,7 @@ static int rows_first(const Derivation *d, Point *point, int max)
     return n;
 }
 
-int stream_first(const Derivation *d, Point *point, int max)
+int stream_first(const Derivation *d, double share, Point *point, int max)
 {
     enum { FIRST = 16 };
     if (!has_stream(d) || streams_rows(d))
@@ -293,7 +293,7 @@ int stream_first(const Derivation *d, Point *point, int max)
         qsort(s.found.at, (size_t)s.found.len, sizeof *s.found.at, compare);
     int n = 0, taken[FIRST];
     for (int i = 0; i < s.found.len && n < MIN(max, FIRST); i++) {
-        if (n == STREAMS_FEW && s.found.at[i].cost > 1.2 * sweeps(&s))
+        if (n == STREAMS_FEW && s.found.at[i].cost > share * sweeps(&s))
             break;
         bool like = false;
         for (int k = 0; k < n; k++)

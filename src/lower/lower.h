@@ -55,6 +55,7 @@ typedef struct {
                               // axis, outermost first
     int64_t size[DIMS_MAX];   // of its grids, by axis
     int64_t bytes;            // of a cell of all grids of the state
+    int64_t written;          // of those that a step does not only pass on
     int64_t ops;              // cells that a step reads for each cell
     int64_t wide;             // words of its widest numbers
     // What one step more adds, or the only one has, for each cell of a lane.

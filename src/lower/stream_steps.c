@@ -102,8 +102,11 @@ void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoo
         }
         memcpy(found->size, s.size + s.shift,
                sizeof found->size - (size_t)s.shift * sizeof *s.size);
-        for (int g = 0; g < s.nstate; g++)
-            found->bytes += scalar_info[s.grid[g].scalar->scalar].bytes;
+        for (int g = 0; g < s.nstate; g++) {
+            int64_t bytes = scalar_info[s.grid[g].scalar->scalar].bytes;
+            found->bytes += bytes;
+            found->written += s.grid[g].same < 0 ? bytes : 0;
+        }
         if (s.dims == 2 && !s.shift)
             add_flat(&l, &s, stream->type, found);
     }

@@ -21,7 +21,7 @@
 
 enum { DIAGONAL = 6, INSIDE = 6, TUNED = 3, NAMES = 4, CORNERS = 2 * NAMES };
 enum { SIZES = DIAGONAL + CORNERS + INSIDE, ASKED = (1 << NAMES) - 1 };
-enum { KEPT = 4, POOL = (TUNED + CORNERS) * KEPT };
+enum { KEPT = 3, POOL = (TUNED + CORNERS) * KEPT };
 // Of the budget of a kernel's trials, what is left to the runs at other sizes.
 enum { TRIALS = 60, CROSS_SHARE = 5 };
 
@@ -244,7 +244,7 @@ static bool tune_at(RangeTuning *r, int s, const DeviceInfo *device)
     int64_t session = open_session(r, r->at[s], device, &store);
     bool ok = session && store_each(store, session, keep_best, &best, r->diags);
     store_close(store);
-    for (int i = 0; i < ceil(best.n * r->share[s]); i++)
+    for (int i = 0; i < (r->share[s] < 1 ? MIN(best.n, 1) : best.n); i++)
         add_point(r, best.best[i].point);
     r->plain_ns[s] = one.baseline_ns;
     TuneResult *base = &r->result->base;
@@ -254,6 +254,27 @@ static bool tune_at(RangeTuning *r, int s, const DeviceInfo *device)
     one.reused += base->reused;
     *base = one;
     return ok;
+}
+
+// Is a point far behind at the tuned size that is nearest by ratios? Then it is not run at
+// one that was not tuned.
+static bool is_hopeless(const RangeTuning *r, int p, int s)
+{
+    static const double BEHIND = 2;
+    double nearest = INFINITY, best = INFINITY, own = 0;
+    for (int t = 0; t < r->nsize && !r->share[s]; t++) {
+        double far = 0;
+        for (int k = 0; k < r->nname; k++)
+            far += fabs(log((double)r->size[t][k] / (double)r->size[s][k]));
+        if (!r->share[t] || far >= nearest)
+            continue;
+        nearest = far;
+        own = r->time[p * r->nsize + t];
+        best = INFINITY;
+        for (int i = 0; i < r->npoint; i++)
+            best = fmin(best, r->time[i * r->nsize + t]);
+    }
+    return own > BEHIND * best;
 }
 
 // The pool at a size; what is stored is not run again.
@@ -268,7 +289,8 @@ static bool run_pool(RangeTuning *r, int s, const DeviceInfo *device)
     for (int p = 0; ok && p < r->npoint; p++) {
         double *ns = &r->time[p * r->nsize + s];
         *ns = INFINITY;
-        if (!point_parse(tune_variants(t)->space, r->point[p], &point) ||
+        if (is_hopeless(r, p, s) ||
+            !point_parse(tune_variants(t)->space, r->point[p], &point) ||
             !space_valid(tune_variants(t)->space, &point))
             continue;
         ok = tune_measure(t, &point, &trial, r->diags);
@@ -288,16 +310,23 @@ static bool run_pool(RangeTuning *r, int s, const DeviceInfo *device)
 static bool run_pools(RangeTuning *r, const DeviceInfo *device)
 {
     int n = 0, at[SIZES];
-    for (int s = 0; s < r->nsize; s++) {
-        if (!r->share[s] && clock_s() > r->begun_s + r->options->budget_s) {
+    bool left_out[SIZES] = {false};
+    for (int i = 0; i < 2 * r->nsize; i++) {
+        const int s = i % r->nsize;
+        const bool tuned = i < r->nsize; // those come first
+        if ((r->share[s] > 0) != tuned)
+            continue;
+        left_out[s] = !tuned && clock_s() > r->begun_s + r->options->budget_s;
+        if (left_out[s]) {
             problem_free(r->at[s]);
             r->at[s] = NULL;
-            continue;
-        }
-        if (!run_pool(r, s, device))
+        } else if (!run_pool(r, s, device)) {
             return false;
-        at[n++] = s;
+        }
     }
+    for (int s = 0; s < r->nsize; s++)
+        if (!left_out[s])
+            at[n++] = s;
     for (int p = 0; p < r->npoint; p++)
         for (int k = 0; k < n; k++)
             r->time[p * n + k] = r->time[p * r->nsize + at[k]];

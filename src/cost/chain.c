@@ -23,6 +23,7 @@ typedef struct {
     Arena *arena;
     Scope *scope;
     VEC(NamedWay) names;
+    Table declared;     // in the loop that is looked at
     CarriedWay longest; // to what is carried on
 } Chainer;
 
@@ -134,20 +135,28 @@ static const void *target_of(const Stm *stm)
     return stm->kind == ST_STORE && stm->buffer->space == MEM_PRIVATE ? stm->buffer : NULL;
 }
 
-static bool declares(const Stm *stm, const void *name)
+static void find_declared(Chainer *c, const Block *block)
 {
-    return (stm->kind == ST_DECL && stm->var == name) ||
-           (stm->kind == ST_ARRAY && stm->buffer == name);
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i];
+        if (stm->kind == ST_DECL || stm->kind == ST_ARRAY) {
+            const void *name = stm->kind == ST_DECL ? (const void *)stm->var : stm->buffer;
+            table_push(&c->declared, (Key){name, NULL, NULL}, 0);
+        }
+        find_declared(c, &stm->body);
+        find_declared(c, &stm->other);
+    }
 }
 
-static void begin_ways(Chainer *c, const Block *loop, const Block *block)
+static void begin_ways(Chainer *c, const Block *block)
 {
     for (int i = 0; i < block->len; i++) {
         const void *name = target_of(block->at[i]);
-        if (name && !find_name(c, name).carried && !block_any(loop, declares, name))
+        if (name && table_find(&c->declared, (Key){name, NULL, NULL}) < 0 &&
+            !find_name(c, name).carried)
             set_name(c, name, (CarriedWay){.carried = true});
-        begin_ways(c, loop, &block->at[i]->body);
-        begin_ways(c, loop, &block->at[i]->other);
+        begin_ways(c, &block->at[i]->body);
+        begin_ways(c, &block->at[i]->other);
     }
 }
 
@@ -181,7 +190,9 @@ static void add_loops(Chainer *c, const Block *block, double around, Chain *sum)
         if (is_loop(stm)) {
             c->names.len = 0;
             c->longest = (CarriedWay){0};
-            begin_ways(c, &stm->body, &stm->body);
+            table_init(&c->declared, c->arena);
+            find_declared(c, &stm->body);
+            begin_ways(c, &stm->body);
             follow(c, &stm->body);
             sum->operations += here * c->longest.operations;
             sum->slow += here * c->longest.slow;

@@ -3,8 +3,8 @@
 """Runs the commands behind the tables and figures of the five papers, from the tables `Item by item` that end their pages.
 
   commands.py list          the commands, by page; ends with 1 if a file that one names is missing
-  commands.py run [WORD]    runs those that contain the word (default: all), and prints how long each took and how many
-                            lines it printed; ends with 1 if one failed or printed nothing
+  commands.py run [WORD]    runs those that contain the word (default: all), and prints how long each took, also in processor
+                            time, and how many lines it printed; ends with 1 if one failed or printed nothing
 
 A command is what stands in backticks in the third column and begins with forewarp, bench/, build/test/ or sh. FOLDER is
 replaced by a temporary folder. FOREWARP names the program; default build/forewarp."""
@@ -12,6 +12,7 @@ replaced by a temporary folder. FOREWARP names the program; default build/forewa
 import glob
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -43,14 +44,19 @@ def missing(command):
     return [word for word in words if not glob.glob(os.path.join(ROOT, word))]
 
 
+def processor_time():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def run(command, folder):
     words = " ".join(program() if word == "forewarp" else word for word in command.replace("FOLDER", folder).split())
-    began = time.monotonic()
+    began, used = time.monotonic(), processor_time()
     done = subprocess.run(words, shell=True, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
                           env=dict(os.environ, FOREWARP=program()))
     lines = done.stdout.count("\n")
     good = done.returncode == 0 and lines > 0
-    print(f"{'ok    ' if good else 'not ok'} {time.monotonic() - began:6.1f} s {lines:5d} lines  {command}", flush=True)
+    print(f"{'ok    ' if good else 'not ok'} {time.monotonic() - began:6.1f} s, {processor_time() - used:5.1f} s of CPU {lines:5d} lines  {command}", flush=True)
     return good or print("\n".join("    " + line for line in done.stdout.splitlines()[-5:]))
 
 

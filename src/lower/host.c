@@ -169,16 +169,41 @@ const Arith *round_up(Lower *l, const Arith *n, int64_t to)
     return arith_mulc(l->ctx, arith_ceil_div(l->ctx, n, arith_const(l->ctx, to)), to);
 }
 
+// Groups of items that each do an element have the shape of what is there: along an axis of
+// a known, short length they have no more items than its next power of two, and the others
+// lie along the axis outside of it.
+static void fit_group(Lower *l, const Extents *found, int64_t local[3])
+{
+    enum { DEEPEST = 64 }; // what devices allow along z
+    for (int d = 0; d < 3; d++)
+        if (found->extent[LOOP_WRG][d] || found->extent[LOOP_LCL][d] ||
+            l->options->global[d] || l->options->any_group)
+            return;
+    for (int d = 0, up = 1; d < 2; d = up++) {
+        int64_t n;
+        const Arith *const *extent = found->extent[LOOP_GLB];
+        while (up < 2 && !extent[up])
+            up++;
+        if (!extent[d] || !extent[up] || !arith_is_const(extent[d], &n))
+            continue;
+        for (; local[d] / 2 >= n && local[d] % 2 == 0 && local[up] < DEEPEST;
+             local[up] *= 2)
+            local[d] /= 2;
+    }
+}
+
 static void set_launch(Lower *l, Kernel *kernel, const Extents *found)
 {
     kernel->any_group = l->options->any_group;
     for (int d = 0; d < 3; d++) {
+        bool used = found->extent[LOOP_GLB][d] || found->extent[LOOP_LCL][d];
+        kernel->local[d] = used && l->options->local[d] ? l->options->local[d] : 1;
+    }
+    fit_group(l, found, kernel->local);
+    for (int d = 0; d < 3; d++) {
         const Arith *glb = found->extent[LOOP_GLB][d], *wrg = found->extent[LOOP_WRG][d];
         kernel->any_group &= !wrg && !found->extent[LOOP_LCL][d];
-        bool used = glb || found->extent[LOOP_LCL][d];
-        int64_t local = used && l->options->local[d] ? l->options->local[d] : 1;
-        int64_t global = l->options->global[d];
-        kernel->local[d] = local;
+        int64_t local = kernel->local[d], global = l->options->global[d];
         if (global && (glb || wrg))
             kernel->global[d] = arith_const(l->ctx, global);
         else if (glb)

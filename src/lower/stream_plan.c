@@ -18,11 +18,6 @@ Field *stream_field(const Stream *s, int64_t step, int grid)
     return field;
 }
 
-static int computed(const Stream *s)
-{
-    return s->ngrid;
-}
-
 Field *stream_computed(const Stream *s, int64_t step, int i)
 {
     int stages = s->ngrid - s->nstate;
@@ -137,10 +132,10 @@ void stream_schedule(Stream *s)
 {
     make_fields(s);
     for (int64_t t = s->steps - 1; t >= 0; t--)
-        for (int i = computed(s) - 1; i >= 0; i--)
+        for (int i = s->ngrid - 1; i >= 0; i--)
             mark_used(s, stream_computed(s, t, i));
     for (int64_t t = 0; t < s->steps; t++)
-        for (int i = 0; i < computed(s); i++)
+        for (int i = 0; i < s->ngrid; i++)
             delay_reader(s, stream_computed(s, t, i));
     delay_inputs(s);
     for (int i = 0; i < s->nfield; i++)

@@ -398,8 +398,7 @@ static void derive_map(DeriveWalk *w, Path at)
 {
     if (stream_map(w, at))
         return;
-    if (w->lists &&
-        walk_apply(w, RULE_TILE_LIST, at, (int64_t[]){w->local[0], LIST_NEAR}, 2))
+    if (w->lists && walk_apply(w, RULE_TILE_LIST, at, (int64_t[]){w->line, LIST_NEAR}, 2))
         return;
     if (derive_scan_rows(w, at) || derive_keyed_map(w, at) || derive_fold_parts(w, at))
         return;
@@ -426,7 +425,7 @@ static void derive_map(DeriveWalk *w, Path at)
 // windows are looked at, if nobody sees the order, else equal parts.
 static bool reduce_parts(DeriveWalk *w, Path at, int64_t groups, int64_t lanes)
 {
-    const int64_t args[] = {groups, w->local[0] * lanes};
+    const int64_t args[] = {groups, w->line * lanes};
     const Expr *fold = walk_node(w, at);
     Path parts = walk_below(w, at, 1);
     return ((expr_find_pattern(fold->arg[1], P_SLIDE) &&
@@ -723,7 +722,8 @@ static DeriveWalk walk_of(const Derivation *d, const Point *point)
     w.rows = by_groups(d, point);
     w.hold = derive_word(d, point, "hold", "local");
     w.join = derive_word(d, point, "join", "lanes");
-    w.beside = w.rows ? derive_number(d, point, "l", 1) : 1;
+    w.beside = w.rows && !d->shape.product ? derive_number(d, point, "l", 1) : 1;
+    w.line = line_items(d, point);
     if (space_find(d->space, "lanes") >= 0)
         w.lanes = space_int(d->space, point, "lanes");
     if (space_find(d->space, "stage") >= 0)
@@ -756,7 +756,7 @@ static DeriveWalk walk_of(const Derivation *d, const Point *point)
         w.block[x] = x == 0 ? 2 : 1; // as fragments are laid out
         w.cyclic[x] = derive_number(d, point, "m", x);
     }
-    w.items = d->items ? d->items : w.local[0];
+    w.items = d->items ? d->items : w.line;
     w.each = d->items ? d->each : w.lanes;
     return w;
 }

@@ -64,7 +64,7 @@ bool folds_pairs(const Expr *map, const Expr *inner)
     const Expr *body = is_map(inner) && inner->dims == 1 ? inner->fun->arg[0] : NULL;
     if (!body || !type_is_scalar(body->type))
         return false;
-    const Expr *fold = fold_is_long(body, 0) ? body : fold_to_name(body, 0);
+    const Expr *fold = fold_inside(body);
     return fold && type_is_scalar(fold->type) && expr_mentions(fold, map->fun->params[0]) &&
            expr_mentions(fold, inner->fun->params[0]);
 }

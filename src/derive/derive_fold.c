@@ -27,6 +27,8 @@ void settle_rows(Derivation *d)
 
 static void add_row_params(Derivation *d, Diags *diags)
 {
+    if (d->shape.product && !language_is(d->device.target, LANGUAGE_C))
+        return; // all items of a group do one row
     // Items that are a loop cannot wait for each other.
     bool threads = !language_is(d->device.target, LANGUAGE_C) && d->shape.short_row < 2048;
     char held[64] = "", text[160];
@@ -45,6 +47,14 @@ static void add_row_params(Derivation *d, Diags *diags)
         space_constrain(d->space, "fold == 'item' or lz == 1", diags);
     if (d->shape.dims == 1 && d->shape.rectangular)
         space_constrain(d->space, "fold == 'item' or (bx == 1 and cx == 1)", diags);
+}
+
+int64_t line_items(const Derivation *d, const Point *point)
+{
+    int64_t items = derive_number(d, point, "l", 0);
+    for (int x = 1; x < DIMS_MAX && d->shape.product; x++)
+        items *= MAX(derive_number(d, point, "l", x), 1);
+    return items;
 }
 
 bool by_groups(const Derivation *d, const Point *point)
@@ -80,8 +90,9 @@ static void add_scan_params(Derivation *d, Diags *diags)
     char text[160];
     space_add_ints(d->space, "share", (const int64_t[]){0, 4, 8, 16, 32}, 5);
     snprintf(text, sizeof text,
-             "share == 0 or (lx * share * (1 + (hold == 'local')) + %d) * %lld <= %lld",
-             SCAN_MORE, (long long)d->shape.scan, (long long)fold_room(d));
+             "share == 0 or (lx%s * share * (1 + (hold == 'local')) + %d) * %lld <= %lld",
+             d->shape.product ? " * ly" : "", SCAN_MORE, (long long)d->shape.scan,
+             (long long)fold_room(d));
     space_constrain(d->space, text, diags);
 }
 

@@ -282,6 +282,19 @@ static void index_rows(DeriveWalk *w, Path at)
     }
 }
 
+// A product that reads something of the row beside each sum, before rows are joined.
+static void index_product(DeriveWalk *w, Path at)
+{
+    const Rewriter before = w->r;
+    const Expr *map = w->deep ? NULL : walk_node(w, at);
+    if (!map || !is_map(map) || map->dims > 1 || is_product(map) ||
+        !folds_pairs(map, map->fun->arg[0]))
+        return;
+    index_rows(w, at);
+    if (w->deep || !is_product(walk_node(w, at)))
+        w->r = before;
+}
+
 // Three maps, one in the other, where the innermost goes through what the middle one is
 // given: if the outer one moves in beside the innermost, the two are a product.
 static bool is_apart(const Expr *map)
@@ -487,10 +500,31 @@ static bool part_nest(DeriveWalk *w, Path at)
     return begins || ends || columns;
 }
 
+// Of several folds of one pair of rows each is a product of its own: the first becomes an
+// array, which the others' map reads.
+static bool part_products(DeriveWalk *w, Path at)
+{
+    const Expr *map = w->deep ? NULL : walk_node(w, at);
+    Path inner = walk_below(w, at, CHILD_FUN);
+    if (!map || !is_map(map) || map->dims > 1)
+        return false;
+    if (is_map(map->fun->arg[0]) && is_map(map->fun->arg[0]->fun->arg[0]))
+        return part_products(w, inner) && (part_let(w, at), true);
+    const Expr *columns = map->fun->arg[0];
+    const Expr *let = is_map(columns) && columns->dims == 1 ? columns->fun->arg[0] : NULL;
+    if (!let || let->kind != E_LET || !fold_is_long(let->arg[0], OWN_LEAST) ||
+        !has_fold(let->arg[1]) || !expr_mentions(let->arg[0], map->fun->params[0]) ||
+        !expr_mentions(let->arg[0], columns->fun->params[0]))
+        return false;
+    part_let(w, inner);
+    part_let(w, at);
+    return true;
+}
+
 static bool part_chain(DeriveWalk *w, Path at)
 {
     DeriveWalk before = *w;
-    if (part_nest(w, at) && !w->deep)
+    if ((part_nest(w, at) || part_products(w, at)) && !w->deep)
         return true;
     *w = before;
     return false;
@@ -511,6 +545,7 @@ static void normal_map(DeriveWalk *w, Path at, bool host)
         normal_at(w, at, true);
         return;
     }
+    index_product(w, at);
     if (host && !is_kept(walk_node(w, at), &w->axes))
         at = join_rows(w, join_outer(w, at));
     if (host)

@@ -101,6 +101,8 @@ bool derive_word(const Derivation *derivation, const Point *point, const char *n
                  const char *word);
 // derive_fold.c: do the items of a group share rows, at least those that are no columns?
 bool by_groups(const Derivation *d, const Point *point);
+// Items of a group that has one dimension: beside a product all that a tile has.
+int64_t line_items(const Derivation *d, const Point *point);
 
 // derive_product.c: the parameters of products, and points to try first.
 void add_product_params(Derivation *derivation, Diags *diags);

@@ -34,16 +34,18 @@ static void constrain_stage(Derivation *d, Diags *diags)
 // Accumulators of an item; of double they are registers twice.
 enum { FRAGMENTS = 64 };
 
-// Bytes of a factor at most, as far as the arrays say; there are none of one byte.
+// Bytes of a factor at most, as far as the arrays say, whose lists are of other things;
+// there are none of one byte.
 static int factor_bytes(const Derivation *d)
 {
     int bytes = 2;
     const Function *main = d->program->main;
     for (int i = 0; i < main->nparam; i++) {
         const Type *scalar = main->params[i]->type;
+        bool list = scalar->kind == T_ARRAY && scalar->elem->kind != T_ARRAY;
         while (scalar->kind == T_ARRAY)
             scalar = scalar->elem;
-        if (scalar->kind == T_SCALAR)
+        if (scalar->kind == T_SCALAR && !list)
             bytes = MAX(bytes, scalar_info[scalar->scalar].bytes);
     }
     return bytes;

@@ -843,6 +843,7 @@ KernelOptions derive_options(const Derivation *d, const Point *point)
         options.local[x] = derive_number(d, point, "l", x);
         options.item[x] = derive_number(d, point, "b", x);
     }
+    options.line = d->shape.product ? line_items(d, point) : 0;
     options.vector =
         (int)(space_find(d->space, "vec") >= 0 ? space_int(d->space, point, "vec") : 1);
     if (derive_word(d, point, "lists", "tiles"))

@@ -783,13 +783,21 @@ static int add_cover(Pipeline *p, CoverUnit *unit, int n)
     return at;
 }
 
+// Of a product and a fold that goes on with it, or that it goes on with, one kernel would
+// have no product.
+static bool hides_product(const Expr *from, const Expr *to)
+{
+    return (has_product(from) || has_product(to)) && has_fold(from) && has_fold(to);
+}
+
 // Does a kernel of the set compute what it does not store once for each reader's point?
 static bool reads_points(const Pipeline *p, Calls set)
 {
     for (int v = set.first; v < set_end(set); v++)
         for (int u = v + 1; calls_have(set, v) && u < set_end(set); u++) {
             const StageRead *read = calls_have(set, u) ? find_read(p, u, v) : NULL;
-            if (read && (read->kind != READ_POINT || !p->stage[u].is_map))
+            if (read && (read->kind != READ_POINT || !p->stage[u].is_map ||
+                         hides_product(p->stage[v].expr, p->stage[u].expr)))
                 return false;
         }
     return true;

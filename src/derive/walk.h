@@ -54,6 +54,7 @@ typedef struct {
     bool near;         // but an item one of columns
     bool join;         // what items folded is joined by the lanes of warps
     int64_t beside;    // chains that a group does side by side
+    int64_t line;      // items of a group that has one dimension
     bool hold;         // what a chain reads and makes stays in local memory
     Unstored unstored; // stages that are computed where they are read
     VEC(StoredLet) stored;

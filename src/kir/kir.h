@@ -199,6 +199,7 @@ typedef struct {
 // What is asked of the kernels that an expression is lowered to.
 typedef struct {
     int64_t local[3];  // work-group shape; 0: 1
+    int64_t line;      // items of a group that has one dimension; 0: local[0]
     int64_t global[3]; // work-items; 0: one an element, rounded up to local
     bool any_group;    // kernels that need no group's shape do not name it
     bool all_loads;    // equal loads are left

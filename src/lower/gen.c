@@ -312,6 +312,20 @@ static const View *eval_literal(Lower *l, const Expr *expr)
     return view_value(l, broadcast(l, value, type));
 }
 
+// The number that an element of an input was read as before in the block; NULL: it was not.
+static const Arith *read_before(const Lower *l, const KExpr *index)
+{
+    for (int i = l->block->len - 1; i >= 0 && index->kind == K_LOAD; i--) {
+        const Stm *stm = l->block->at[i];
+        const KExpr *e = stm->kind == ST_INT ? stm->value : NULL;
+        if (e && e->kind == K_LOAD && e->buffer == index->buffer &&
+            e->buffer->role == ROLE_INPUT && e->arith == index->arith && !e->side &&
+            !index->side && type_equal(l->ctx, e->type, index->type))
+            return stm->iter;
+    }
+    return NULL;
+}
+
 const Arith *value_index(Lower *l, const KExpr *index, Span span)
 {
     if (index->kind == K_INDEX)
@@ -320,6 +334,9 @@ const Arith *value_index(Lower *l, const KExpr *index, Span span)
         lower_fail(l, span, "L014", "an index read from memory outside a kernel");
         return arith_const(l->ctx, 0);
     }
+    const Arith *before = read_before(l, index);
+    if (before)
+        return before;
     Stm *stm = stm_add(l, ST_INT);
     stm->value = index;
     stm->iter = arith_var(l->ctx, name_new(l, "at"), NULL, NULL);

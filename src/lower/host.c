@@ -192,12 +192,22 @@ static void fit_group(Lower *l, const Extents *found, int64_t local[3])
     }
 }
 
+static bool is_line(const Extents *found)
+{
+    for (int d = 1; d < 3; d++)
+        if (found->extent[LOOP_GLB][d] || found->extent[LOOP_LCL][d])
+            return false;
+    return true;
+}
+
 static void set_launch(Lower *l, Kernel *kernel, const Extents *found)
 {
     kernel->any_group = l->options->any_group;
     for (int d = 0; d < 3; d++) {
         bool used = found->extent[LOOP_GLB][d] || found->extent[LOOP_LCL][d];
         kernel->local[d] = used && l->options->local[d] ? l->options->local[d] : 1;
+        if (d == 0 && used && l->options->line && is_line(found))
+            kernel->local[d] = l->options->line;
     }
     fit_group(l, found, kernel->local);
     for (int d = 0; d < 3; d++) {
@@ -225,7 +235,7 @@ bool kernel_begin(Lower *l, const Expr *expr)
     find_extents(l, expr, false, &found);
     set_launch(l, kernel, &found);
     kernel->resident = l->options->resident;
-    kernel->matrix = l->options->matrix;
+    kernel->matrix = l->options->matrix && kernel->local[1] % 8 == 0;
     kernel->band = l->options->band > 1 ? l->options->band : 0;
     kernel->group = l->options->group;
     VEC_PUSH(l->arena, &l->unit->kernels, kernel);

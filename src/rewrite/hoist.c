@@ -69,6 +69,22 @@ const Expr *fold_to_name(const Expr *expr, int64_t least)
     return nest_is_long(expr, least) ? NULL : free_fold(expr, least, NULL);
 }
 
+static bool is_long(const Expr *expr, const void *none)
+{
+    (void)none;
+    return nest_is_long(expr, 0);
+}
+
+const Expr *fold_inside(const Expr *body)
+{
+    if (is(body, P_REDSEQ) || is(body, P_REDUCE))
+        return body;
+    if (body->kind == E_LET && is(body->arg[0], P_REDUCE) &&
+        !expr_find(body->arg[1], is_long, NULL))
+        return body->arg[0];
+    return fold_to_name(body, 0);
+}
+
 Expr *rule_nameFold(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     const Expr *fold = at->kind == E_LAMBDA ? NULL : fold_to_name(at, args->at[0]);

@@ -134,12 +134,13 @@ bool is_turned(const Rewrite *rw, const Expr *source, const Expr *value, const P
 {
     const Expr *access = access_to(value, row, k), *get = access;
     *odd = false;
-    if (access)
-        along(rw, access->arg[0], -1, NULL, odd);
+    const unsigned by_row = access ? along(rw, access->arg[0], -1, NULL, odd) : 0;
     if (!access || expr_mentions(access->arg[1], row))
         return access != NULL;
     while (get->narg && !(get->kind == E_GET && expr_is_use(get->arg[0], row)))
         get = get->arg[get->kind == E_AT ? 0 : get->narg - 1];
+    if (get->kind != E_GET && !expr_is_use(get, row)) // the row says which one it is
+        return !(by_row & 1);
     // The group has an element of the source, and the rows are its.
     return along(rw, source, get->kind == E_GET ? get->index : -1, NULL, odd) >> 1 & 1;
 }

@@ -188,9 +188,7 @@ static Expr *filled(Rewrite *rw, const Expr *like, int dims, const Expr *value)
 // The fold of a block's function, which may go on with what it gives; NULL: there is none.
 static const Expr *block_fold(const Expr *map)
 {
-    const Expr *body = map->fun->arg[0];
-    const Expr *fold =
-        is(body, P_REDSEQ) || is(body, P_REDUCE) ? body : fold_to_name(body, 0);
+    const Expr *fold = fold_inside(map->fun->arg[0]);
     const Param *t = map->fun->params[0];
     return fold && type_is_scalar(fold->type) && !expr_mentions(fold->arg[0], t) ? fold
                                                                                  : NULL;

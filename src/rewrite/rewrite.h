@@ -100,6 +100,9 @@ bool scan_is_long(const Expr *expr, int64_t least); // the same of a prefix
 const Expr *scan_read(const Expr *expr);
 // The reduction or prefix that nameFold gives a name; NULL: there is none.
 const Expr *fold_to_name(const Expr *expr, int64_t least);
+// The reduction that a function of a nest computes, which may go on with what it gives:
+// the body, the value of its name, or what nameFold names; NULL: there is none.
+const Expr *fold_inside(const Expr *body);
 
 // Positions -----------------------------------------------------------------------------
 

@@ -90,6 +90,33 @@ static const Case cases[] = {
      "-> "
      "transpose(p.1) |> map(\\c -> zip(r, c) " WIDE ")))",
      33, 20, 40, "lx=4 ly=16 lz=1 mx=4 my=2 stage=16", MATH_STANDARD},
+    // What is added lies beside the sums, by patterns and by index.
+    {"def f(a: [M][K]half, b: [K][N]half, d: [M][N]half) = zip(a, d) |> map(\\r -> "
+     "zip(transpose(b), r.1) |> map(\\c -> float(c.1) + (zip(r.0, c.0) " WIDE ")))",
+     40, 33, 48, "lx=8 ly=8 mx=2 my=4 stage=16 stages=2", MATH_STANDARD},
+    {"def f(a: [M][K]double, b: [K][N]double, d: [M][N]double) = array2(M, N, \\i j -> "
+     "d[i][j] + reduce(+, 0, array(K, \\k -> a[i][k]*b[k][j])))",
+     33, 40, 50, "lx=8 ly=8 mx=2 my=4 stage=16", MATH_STANDARD},
+    // A sum that is used twice; two products of one row; rows taken by number.
+    {"def f(a: [M][K]half, b: [N][K]half) = a |> map(\\r -> b |> map(\\c -> let x = zip(r, "
+     "c) " WIDE " in x / (1 + exp(-x))))",
+     40, 32, 50, "lx=8 ly=8 mx=2 my=4 stage=16", MATH_STANDARD},
+    {"def f(x: [M][K]half, g: [N][K]half, u: [N][K]half) = x |> map(\\r -> zip(g, u) |> "
+     "map(\\c -> let p = zip(r, c.0) " WIDE " in let q = zip(r, c.1) " WIDE " in p * q))",
+     35, 40, 144, "lx=8 ly=8 mx=2 my=4 stage=16 stages=3", MATH_STANDARD},
+    {"def f(e: [M][K]half, i: [N]int, b: [N][K]half) = i |> map(\\x -> b |> map(\\c -> "
+     "zip(e[x], c) " WIDE "))",
+     40, 36, 96, "lx=8 ly=16 mx=4 my=2 stage=32 stages=3", MATH_STANDARD},
+    // Folds of the rows of a product, and a product of what is made of them.
+    {"def f(a: [M][K]half, b: [N][K]half) = let p = a |> map(\\r -> b |> map(\\c -> zip(r, "
+     "c) " WIDE ")) in p |> map(\\r -> r |> reduce(max, float(-1.0e30)))",
+     40, 136, 48, "lx=8 ly=8 mx=2 my=4 stage=16 stages=2 fold=group", MATH_STANDARD},
+    {"def f(q: [M][K]half, k: [N][K]half, v: [N][K]half): [M][K]half = q |> map(\\r -> let "
+     "s = k |> map(\\c -> 0.125*(zip(r, c) " WIDE ")) in let m = s |> reduce(max, "
+     "float(-1.0e30)) in let e = s |> map(\\x -> half(exp(x - m))) in let z = e |> "
+     "reduce(\\x y -> x + float(y), float(0)) in transpose(v) |> map(\\c -> half((zip(e, "
+     "c) " WIDE ") / z)))",
+     40, 144, 32, "lx=8 ly=8 mx=2 my=4 stage=16 stages=2 fold=group", MATH_STANDARD},
 };
 
 static void set_point(const Derivation *derivation, const char *text, Point *point)
@@ -146,7 +173,7 @@ static void compare(const ProblemData *data, void **raw, void **plain, double k)
         size = fmax(size, fabs(y[i]));
     }
     if (!(size > 0 && most <= 2 * k * unit * fmax(size, k)))
-        fail_msg("%g off, of %g", most, size);
+        fail_msg("%g off, of %g, k %g count %lld", most, size, k, (long long)b->count);
     arena_free(arena);
 }
 

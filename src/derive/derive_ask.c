@@ -97,6 +97,11 @@ bool has_product(const Expr *expr)
     return expr_find(expr, is_product_in, NULL);
 }
 
+bool hides_product(const Expr *from, const Expr *to)
+{
+    return (has_product(from) || has_product(to)) && has_fold(from) && has_fold(to);
+}
+
 static bool is_laid_out(const Expr *expr)
 {
     return expr->kind == E_PATTERN && pattern_info[expr->pattern].group == G_VIEW &&

@@ -195,7 +195,7 @@ bool derive_keyed(DeriveWalk *w, Path at)
 {
     if (w->keys == KEYS_ALL && walk_apply(w, RULE_REDUCE_BY_GLB, at, &w->lanes, 1))
         return false;
-    int64_t items = w->keys == KEYS_GROUP ? w->local[0] * w->lanes : 1;
+    int64_t items = w->keys == KEYS_GROUP ? w->line * w->lanes : 1;
     int64_t parts[] = {parts_of(w, walk_node(w, at)), items};
     return walk_apply(w, RULE_REDUCE_BY_PARTS, at, parts, 2) &&
            derive_keyed_map(w, walk_below(w, at, 0));

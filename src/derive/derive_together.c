@@ -113,7 +113,7 @@ bool list_first(const Derivation *d, int i, Point *point)
 // An array by all items, neighbours each in turn, all written out; or by the one item.
 static void derive_own(DeriveWalk *w, Path at)
 {
-    int64_t x = 0, one = 1, row = w->local[0] * w->lanes;
+    int64_t x = 0, one = 1, row = w->line * w->lanes;
     if (!is_map(walk_node(w, at)))
         walk_apply(w, RULE_COPY, at, &one, 1);
     if (!w->rows) {
@@ -211,7 +211,7 @@ static void derive_part(DeriveWalk *w, Path at)
     derive_accumulator(w, walk_below(w, at, 0));
     at = walk_below(w, at, 1);
     if (w->rows)
-        walk_apply(w, RULE_REDUCE_LCL, at, (int64_t[]){w->local[0], w->lanes}, 2);
+        walk_apply(w, RULE_REDUCE_LCL, at, (int64_t[]){w->line, w->lanes}, 2);
     derive_lets(w, &at, NULL, hold_nothing);
     if (is_fold(walk_node(w, at)))
         walk_apply_plain(w, RULE_REDUCE_SEQ, at);

@@ -783,13 +783,6 @@ static int add_cover(Pipeline *p, CoverUnit *unit, int n)
     return at;
 }
 
-// Of a product and a fold that goes on with it, or that it goes on with, one kernel would
-// have no product.
-static bool hides_product(const Expr *from, const Expr *to)
-{
-    return (has_product(from) || has_product(to)) && has_fold(from) && has_fold(to);
-}
-
 // Does a kernel of the set compute what it does not store once for each reader's point?
 static bool reads_points(const Pipeline *p, Calls set)
 {

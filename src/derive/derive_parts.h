@@ -248,7 +248,7 @@ bool has_product(const Expr *expr); // anywhere
 // Of a product and a fold that goes on with it, or that it goes on with, one kernel would
 // have no product.
 bool hides_product(const Expr *from, const Expr *to);
-bool has_fold(const Expr *expr);    // likewise
+bool has_fold(const Expr *expr); // likewise
 // Maps written inside one another: one thread dimension each, outermost slowest.
 int nested_depth(const Expr *map);
 // The length of a short reduction, over a window say, which may be a loop or straight-line

@@ -17,6 +17,9 @@
 // for a barrier; the pieces that the batch reads are then overwritten one iteration later,
 // too.
 //
+// Which rows are copied may be read from an array: what is the same in all iterations is
+// read before the loop.
+//
 // It needs pieces of 4, 8 or 16 bytes. A loop with other pieces stays unchanged.
 
 #include "kir/passes.h"
@@ -259,6 +262,33 @@ static void make_ring(Ring *r)
             arith_mulc(r->pass->ctx, r->piece.at[i], r->pass->options->stages);
 }
 
+// Is it a number from an input, the same in each iteration and known before the first?
+static bool is_fixed(const Stm *loop, int at)
+{
+    const Stm *stm = loop->body.at[at];
+    const KExpr *load = stm->kind == ST_INT ? stm->value : NULL;
+    if (!load || load->kind != K_LOAD || load->side || load->buffer->role != ROLE_INPUT ||
+        arith_mentions(load->arith, loop->iter))
+        return false;
+    for (int i = 0; i < at; i++)
+        if (loop->body.at[i]->kind == ST_INT &&
+            arith_mentions(load->arith, loop->body.at[i]->iter))
+            return false;
+    return true;
+}
+
+static void move_fixed(Ring *r, Stm *loop, Block *before)
+{
+    Block *body = &loop->body;
+    r->loop = loop;
+    if (loop->kind != ST_FOR || loop->loop != LOOP_SEQ || iterations(r) < 2)
+        return;
+    Block rest = {0};
+    for (int i = 0; i < body->len; i++)
+        VEC_PUSH(r->pass->arena, is_fixed(loop, i) ? before : &rest, body->at[i]);
+    *body = rest;
+}
+
 static void walk_block(Ring *r, Block *block)
 {
     Block out = {0};
@@ -266,6 +296,7 @@ static void walk_block(Ring *r, Block *block)
         Stm *stm = block->at[i];
         walk_block(r, &stm->body);
         walk_block(r, &stm->other);
+        move_fixed(r, stm, &out);
         if (!find_ring(r, stm)) {
             VEC_PUSH(r->pass->arena, &out, stm);
             continue;

@@ -302,3 +302,22 @@ const char *input_file(const InputFiles *files, const char *name)
         }
     return NULL;
 }
+
+Problem *problem_shrunk(const Problem *problem, int64_t most, int64_t keep, Diags *diags)
+{
+    Problem *small = problem_again(problem, diags);
+    Binding binding[64];
+    int n = MIN(problem->nbinding, COUNTOF(binding));
+    for (int i = 0; i < n; i++) {
+        int64_t value = problem->binding[i].value;
+        binding[i] = (Binding){problem->binding[i].name, value};
+        if (value > most)
+            binding[i].value = most - keep + value % keep;
+    }
+    for (int i = 0; small && small->program && i < small->program->sizes.len; i++)
+        small->program->sizes.at[i].range = size_any; // the interpreter's are others
+    if (small && problem_bind(small, binding, n, diags))
+        return small;
+    problem_free(small);
+    return NULL;
+}

@@ -62,6 +62,9 @@ bool problem_is_generic(const Problem *problem);
 bool problem_spans(const Problem *problem);
 // The same problem read anew, not bound. Owner: the caller, problem_free.
 Problem *problem_again(const Problem *problem, Diags *diags);
+// The same program with sizes of at most `most`, keeping each size's remainder modulo
+// `keep`; NULL if its conditions do not allow them.
+Problem *problem_shrunk(const Problem *problem, int64_t most, int64_t keep, Diags *diags);
 uint64_t problem_hash(const Problem *problem); // of the bound program as printed
 // Of one with generic sizes: of the problem that stands for all of them.
 uint64_t problem_span_hash(const Problem *problem);
@@ -252,6 +255,13 @@ typedef struct {
 } Work;
 
 Work problem_work(const Problem *problem);
+
+// strict.c ----------------------------------------------------------------------------
+
+// What keeps points of --math strict from giving the same bits everywhere, in the program's
+// words; NULL: nothing does.
+const char *strict_exception(const Problem *problem);
+bool problem_is_strict(const Problem *problem); // by its math, and nothing keeps it from it
 
 // reference.c -------------------------------------------------------------------------
 

@@ -4,8 +4,8 @@
 //
 //   source  paper 003, section 6.2 (overlap, occupancy, caches, bank conflicts); the counts
 //           are those of counts.h, the residency that of features.def
-//   method  counts by work-items, then a walk over the kernel that accesses tell what they
-//           do by warps: the one that finds the features as well
+//   method  counts by work-items, then a walk over the kernel that looks at each access by
+//           warps; the same walk finds the features
 //
 // It knows what a device is made of, never how fast. Estimated, not counted: registers, and
 // with them how many groups reside on a multiprocessor at once.

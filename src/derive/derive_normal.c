@@ -500,8 +500,8 @@ static bool part_nest(DeriveWalk *w, Path at)
     return begins || ends || columns;
 }
 
-// Of several folds of one pair of rows each is a product of its own: the first becomes an
-// array, which the others' map reads.
+// Several folds of one pair of rows are a product each: the first becomes an array, which
+// the map of the others reads.
 static bool part_products(DeriveWalk *w, Path at)
 {
     const Expr *map = w->deep ? NULL : walk_node(w, at);

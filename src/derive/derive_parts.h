@@ -245,8 +245,7 @@ bool is_product(const Expr *map);
 // Does an inner map fold something of both its element and that of the outer one?
 bool folds_pairs(const Expr *map, const Expr *inner);
 bool has_product(const Expr *expr); // anywhere
-// Of a product and a fold that goes on with it, or that it goes on with, one kernel would
-// have no product.
+// One of the two has a product and both fold: a kernel of both would have no product.
 bool hides_product(const Expr *from, const Expr *to);
 bool has_fold(const Expr *expr); // likewise
 // Maps written inside one another: one thread dimension each, outermost slowest.

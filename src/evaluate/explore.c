@@ -344,7 +344,7 @@ static void add_ranked(Explorer *x, Map *seen, const Derivation *from, const Poi
         add_point(x, seen, &point);
 }
 
-// Of what is predicted to be the faster half some at random, then the first ones. The
+// Some at random of the half that is predicted to be faster, then the first ones. The
 // slower half holds points of a second and more, which cost a device more than all others.
 static void add_predicted(Explorer *x, Map *seen, int wanted)
 {

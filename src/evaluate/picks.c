@@ -100,7 +100,8 @@ static bool is_usable(const Sweep *s, int row)
     return s->known[row] && isfinite(s->ns[row]);
 }
 
-// Of a row, less the mean of its run: what all points of a program share decides nothing.
+// How much slower a row is than predicted. The mean of its run is taken off later: what all
+// points of a program share decides nothing.
 static double slowness(const Sweep *s, int row)
 {
     return log(s->ns[row] * 1e-9 / s->predicted[row]);

@@ -11,7 +11,7 @@
 #include "evaluate/sweep.h"
 #include "model/model.h"
 
-// Of the runs of a class: the best time of the first picks over the best time of all. Runs
+// The best time of the first picks over the best time of all, in the runs of a class. Runs
 // of less than PICKS_LEAST points that ran tell nothing and are left out.
 enum { PICKS_LEAST = 8 };
 typedef struct {

@@ -40,7 +40,7 @@ typedef struct {
     double cost_s; // of building and running them, as recorded
 } Followed;
 
-// Of the options, the budget and the seed count. False with a diagnostic if the steps do
+// It heeds the budget and the seed of the options. False with a diagnostic if the steps do
 // not fit the space.
 bool replay_steps(const Recorded *recorded, const Steps *steps, const StepsSize *size,
                   int nsize, const ReplayOptions *options, Arena *arena, Followed *followed,

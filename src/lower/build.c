@@ -148,16 +148,19 @@ Var *var_new(Lower *l, const char *name, const Type *type, bool is_const)
     return var;
 }
 
-const KExpr *k_named(Lower *l, const KExpr *value, const char *name)
+const KExpr *k_kept(Lower *l, const KExpr *value, const char *name)
 {
-    bool trivial =
-        value->kind == K_LITERAL || value->kind == K_VAR || value->kind == K_INDEX;
-    if (trivial || !l->block)
-        return value;
     Stm *decl = stm_add(l, ST_DECL);
     decl->var = var_new(l, name, value->type, true);
     decl->value = value;
     return k_var(l, decl->var);
+}
+
+const KExpr *k_named(Lower *l, const KExpr *value, const char *name)
+{
+    bool trivial =
+        value->kind == K_LITERAL || value->kind == K_VAR || value->kind == K_INDEX;
+    return trivial || !l->block ? value : k_kept(l, value, name);
 }
 
 static Block with_assignment(Lower *l, const Block *side, Var *var, const KExpr *value)

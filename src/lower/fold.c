@@ -63,13 +63,10 @@ static const View *accumulator(Lower *l, const Expr *expr, const View *init,
 // The value now: a variable that changes is copied.
 static const View *constant(Lower *l, const View *value, const Type *type)
 {
+    (void)type;
     const KExpr *now = view_read(l, value);
-    if (now->kind != K_VAR || now->var->is_const)
-        return view_value(l, k_named(l, now, "next"));
-    Stm *decl = stm_add(l, ST_DECL);
-    decl->var = var_new(l, "next", type, true);
-    decl->value = now;
-    return view_value(l, k_var(l, decl->var));
+    bool changes = now->kind == K_VAR && !now->var->is_const;
+    return view_value(l, changes ? k_kept(l, now, "next") : k_named(l, now, "next"));
 }
 
 const View *fold_next(Lower *l, const View *value, const Type *type)

@@ -260,6 +260,8 @@ const char *name_new(Lower *l, const char *stem);
 // side needs (a loop, a load) happens only where the side is taken.
 const KExpr *k_choose(Lower *l, const Side *sides, const Block *yes, const KExpr *a,
                       const Block *no, const KExpr *b);
+// A new constant that holds the value: what a variable that changes is now, say.
+const KExpr *k_kept(Lower *l, const KExpr *value, const char *name);
 // A value that may be used many times: itself if it is a literal, variable or index, else
 // a new constant that holds it.
 const KExpr *k_named(Lower *l, const KExpr *value, const char *name);

@@ -283,7 +283,7 @@ static const KnownInteger *flow_at(Walk *w, const Expr *e, const IntegerName *en
     BUG("expression kind %d", (int)e->kind);
 }
 
-// The planes of an input from number *plane on; of some only that they are numbers.
+// What is known of an input, whose planes are those from number *plane on.
 static const KnownInteger *flow_of_input(Walk *w, const Type *type, const int64_t *below,
                                          int *plane)
 {

@@ -324,7 +324,8 @@ void reference_prelude(Buf *out, const Problem *problem, const Derivation *deriv
 }
 
 // Optimising a kernel takes the compiler a third of a second and saves about 2 ns an
-// operation, level 1 takes 35 ms and saves 40 ns. No C++ library is there for exceptions.
+// operation, level 1 takes 35 ms and saves 40 ns. Exceptions would need the
+// C++ library, which is not linked.
 static void choose_level(const Problem *problem, const DeviceInfo *info, Candidate *made)
 {
     Work work = problem_work(problem);
@@ -467,6 +468,21 @@ static const char *first_said(const Diags *diags)
     return diags->list.len ? diags->list.at[0].message : "it said nothing";
 }
 
+// Sets what the interpreter says that the outputs are; false: it has no answer in its
+// quota.
+static bool ask_interpreter(const Problem *problem, ProblemData *data, Arena *arena,
+                            Diags *said)
+{
+    Value *expect;
+    Arena *scratch = arena_new();
+    bool ok = ir_eval(problem->bound, data_inputs(problem, data, scratch), scratch, &expect,
+                      INTERPRETER_QUOTA, said);
+    if (ok)
+        data_expect(data, expect, arena);
+    arena_free(scratch);
+    return ok;
+}
+
 static void nudge_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
     (void)found;
@@ -510,16 +526,13 @@ static bool stays_near(const Problem *small, const ProblemData *data,
     static const double FAR = 1000;
     bool continuous = !expr_decides(small->bound->main->body);
     double far = outputs_differ(data, interpreted, false, continuous), moved;
-    Value **inputs, *expect;
     Diags quiet;
     diags_init(&quiet, arena);
     if (far <= data->tolerance)
         return true;
     ProblemData *other = nudged_data(data, arena);
-    inputs = data_inputs(small, other, arena);
-    if (!ir_eval(small->bound, inputs, arena, &expect, INTERPRETER_QUOTA, &quiet))
+    if (!ask_interpreter(small, other, arena, &quiet))
         return true;
-    data_expect(other, expect, arena);
     const void **turned = outputs_of(other, arena);
     for (int k = data->ninput; k < data->nbuffer; k++)
         other->buffer[k].expect = interpreted[k];
@@ -553,11 +566,9 @@ static bool agrees_when_small(const Problem *problem, const Workplace *place, Di
                 arena_printf(scratch, "it cannot have small sizes: %s", first_said(&quiet));
             continue;
         }
-        Value **inputs = problem_inputs(small, 1, scratch), *expect;
-        ProblemData *data = data_new(small, inputs, scratch);
-        done = ir_eval(small->bound, inputs, scratch, &expect, INTERPRETER_QUOTA, &quiet);
+        ProblemData *data = data_random(small, 1, scratch);
+        done = ask_interpreter(small, data, scratch, &quiet);
         if (done) {
-            data_expect(data, expect, scratch);
             const void **interpreted = outputs_of(data, scratch);
             ok = run_plain(small, true, &data, 1, true, place, scratch, diags) &&
                  agrees(data, interpreted, diags) &&
@@ -570,19 +581,6 @@ static bool agrees_when_small(const Problem *problem, const Workplace *place, Di
     if (!done)
         diag_world(diags, "R002", "the reference cannot be checked at small sizes: %s",
                    why);
-    arena_free(scratch);
-    return ok;
-}
-
-static bool interpret(const Problem *problem, ProblemData *data, Arena *arena, Diags *said)
-{
-    Value *expect;
-    Arena *scratch = arena_new();
-    bool ok = interpretable(problem) &&
-              ir_eval(problem->bound, data_inputs(problem, data, scratch), scratch, &expect,
-                      INTERPRETER_QUOTA, said);
-    if (ok)
-        data_expect(data, expect, arena);
     arena_free(scratch);
     return ok;
 }
@@ -807,7 +805,8 @@ static bool compute_at(const Problem *problem, ProblemData *data, const Workplac
 {
     Diags quiet;
     diags_init(&quiet, arena);
-    bool interpreted = interpret(problem, data, arena, &quiet);
+    bool interpreted =
+        interpretable(problem) && ask_interpreter(problem, data, arena, &quiet);
     const Diag *wrong = refused_as_wrong(&quiet);
     if (wrong)
         return diag_error(diags, wrong->span, wrong->code, "%s", wrong->message);

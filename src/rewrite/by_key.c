@@ -112,8 +112,7 @@ Expr *rule_reduceByParts(Rewrite *rw, const Expr *at, const RuleArgs *args)
                     make_map(rw, 1, make_lambda(rw, key, joined), columns));
 }
 
-// In words
-// ---------------------------------------------------------------------------------
+// In words -------------------------------------------------------------------------------
 
 // In which the values of a type are folded: processors update no less.
 static Scalar word_of(Scalar scalar)

@@ -35,8 +35,8 @@ typedef struct {
     int nname, nasked;
     int64_t *size[SIZES]; // the values of these
     Problem *at[SIZES];
-    double
-        share[SIZES]; // of the trials of a tuning; 0: only what was found elsewhere is run
+    // Of the trials of a tuning; 0: only what was found elsewhere is run.
+    double share[SIZES];
     int nsize;
     const char *point[POOL];
     int npoint;

@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
-#include "model/eval.h"
+#include "evaluate/eval.h"
+
+#include "measure/json.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -155,6 +157,16 @@ static Dataset *planted(const char *const *program, int n, Arena *arena, Diags *
     return dataset_parse(source, arena, diags);
 }
 
+static double number(const json_t *json, const char *key)
+{
+    return json_number_of(json, key, NAN);
+}
+
+static double best_after(const json_t *curve, size_t runs)
+{
+    return json_number_value(json_array_get(curve, runs - 1));
+}
+
 static void test_planted(void **state)
 {
     (void)state;
@@ -165,38 +177,54 @@ static void test_planted(void **state)
     const Dataset *data = planted(programs, 3, arena, &diags);
     assert_non_null(data);
     EvalOptions options = {.goal = 0.9, .seed = 1};
-    const Eval *e = eval_run(data, model_find("knn"), &options, arena, &diags);
+    json_t *e = eval_run(data, model_find("knn"), &options, arena, &diags), *g;
     assert_non_null(e);
-    assert_int_equal(e->ngroup, 12);
-    assert_true(e->summary.pearson > 0.95 && e->summary.lowest_pearson > 0.9);
-    for (int i = 0; i < e->ngroup; i++) {
-        const EvalGroup *g = &e->group[i];
-        assert_true(is_near(g->random.runs, 271.0 / (g->good + 1)));
+    const json_t *summary = json_object_get(e, "summary"),
+                 *sizes = json_object_get(e, "sizes");
+    size_t i, groups = json_array_size(json_object_get(e, "groups"));
+    assert_int_equal(groups, 12);
+    assert_true(number(summary, "pearson") > 0.95 &&
+                number(summary, "lowest_pearson") > 0.9);
+    json_array_foreach(json_object_get(e, "groups"), i, g)
+    {
+        const json_t *model = json_object_get(g, "model_best");
+        double good = number(g, "good");
+        assert_true(is_near(number(g, "random_runs"), 271.0 / (good + 1)));
         // Good points have one line and local0 64: the model puts them first.
-        assert_true(g->good >= 1 && g->model.runs < 1.5);
-        assert_true(g->model_curve[1] > g->random_curve[1]);
-        assert_true(g->model_curve[g->curve - 1] == 1);
+        assert_true(good >= 1 && number(g, "model_runs") < 1.5);
+        assert_true(best_after(model, 2) >
+                    best_after(json_object_get(g, "random_best"), 2));
+        assert_true(best_after(model, json_array_size(model)) == 1);
     }
-    assert_true(e->summary.fewer_runs > 8);
-    const EvalReach *goal = &e->summary.goal, *strict = &e->summary.strict;
-    assert_true(goal->goal == 0.9 && strict->goal == EVAL_STRICT);
-    assert_true(goal->mean == e->summary.model_runs && goal->geomean <= goal->mean);
-    assert_true(strict->mean >= goal->mean && strict->random_mean >= goal->random_mean);
-    assert_true(goal->soon >= strict->soon && goal->soon > 0.5);
-    assert_int_equal(e->nsize, 4);
+    assert_true(number(summary, "fewer_runs") > 8);
+    const json_t *reach = json_object_get(summary, "reach");
+    const json_t *goal = json_array_get(reach, 0), *strict = json_array_get(reach, 1);
+    assert_true(number(goal, "goal") == 0.9 && number(strict, "goal") == EVAL_STRICT);
+    assert_true(number(goal, "mean") == number(summary, "model_runs") &&
+                number(goal, "geomean") <= number(goal, "mean"));
+    assert_true(number(strict, "mean") >= number(goal, "mean") &&
+                number(strict, "random_mean") >= number(goal, "random_mean"));
+    assert_true(number(goal, "within_5") >= number(strict, "within_5") &&
+                number(goal, "within_5") > 0.5);
+    assert_int_equal(json_array_size(sizes), 4);
     double runs = 0;
-    for (int s = 0; s < e->nsize; s++) {
-        assert_int_equal(e->size[s].groups * e->nsize, e->ngroup);
-        runs += e->size[s].runs / e->nsize;
+    json_array_foreach(sizes, i, g)
+    {
+        assert_int_equal(number(g, "programs") * 4, groups);
+        runs += number(g, "runs") / 4;
     }
-    assert_true(is_near(runs, goal->mean));
-    assert_true(e->summary.less_time > e->summary.fewer_runs); // bad points are slow
-    assert_string_equal(data->feature[e->feature[0].feature], "lines");
-    for (int f = 0; f < data->d; f++) {
-        const char *name = data->feature[e->feature[f].feature];
+    assert_true(is_near(runs, number(goal, "mean")));
+    // Bad points are slow.
+    assert_true(number(summary, "less_time") > number(summary, "fewer_runs"));
+    json_array_foreach(json_object_get(e, "features"), i, g)
+    {
+        const char *name = json_text_of(g, "feature");
+        if (i == 0)
+            assert_string_equal(name, "lines");
         if (strcmp(name, "noise") == 0 || strcmp(name, "global1") == 0)
-            assert_true(e->feature[f].redundancy < 0.005);
+            assert_true(number(g, "redundancy") < 0.005);
     }
+    json_decref(e);
     arena_free(arena);
 }
 
@@ -219,10 +247,12 @@ static void test_leaves_program_out(void **state)
     const Source source = {"odd", text.text, text.len};
     const Dataset *data = dataset_parse(&source, arena, &diags);
     EvalOptions options = {.goal = 0.9, .seed = 1};
-    const Eval *e = eval_run(data, model_find("knn"), &options, arena, &diags);
-    assert_int_equal(e->ngroup, 3);
-    assert_true(e->group[1].pearson < -0.9);
-    assert_true(e->group[1].model.runs > 50);
+    json_t *e = eval_run(data, model_find("knn"), &options, arena, &diags);
+    const json_t *groups = json_object_get(e, "groups"), *odd = json_array_get(groups, 1);
+    assert_int_equal(json_array_size(groups), 3);
+    assert_true(number(odd, "pearson") < -0.9);
+    assert_true(number(odd, "model_runs") > 50);
+    json_decref(e);
     buf_release(&text);
     arena_free(arena);
 }

@@ -34,9 +34,9 @@ bool api_options(const fw_plan_options *o, const fw_device *device, Arena *arena
     const char *program = api_worker(NULL, arena, &quiet);
     options->models = o->models && o->models[0] ? o->models : NULL;
     if (!options->models && worker)
-        options->models = model_folder(worker, arena);
+        options->models = file_shared(worker, "models", "../data/models", arena);
     if (!options->models && program) // a caller that is its own worker has none beside it
-        options->models = model_folder(program, arena);
+        options->models = file_shared(program, "models", "../data/models", arena);
     return true;
 }
 

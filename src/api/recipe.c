@@ -241,7 +241,6 @@ static const char *rule_head(const Joining *j)
 bool recipe_make(const Variants *variants, const Point *point, const char *rule,
                  Arena *arena, Recipe *recipe, Diags *diags)
 {
-    Buf text;
     const Problem *problem = variants->problem;
     Joining j = {.variants = variants, .arena = arena, .recipe = recipe};
     *recipe = (Recipe){.problem = arena_strdup(arena, problem_label(problem)),
@@ -250,11 +249,8 @@ bool recipe_make(const Variants *variants, const Point *point, const char *rule,
     Argument *argument = problem->kind->arguments(problem, arena, &recipe->nargument);
     name_arguments(argument, recipe->nargument, arena);
     recipe->argument = argument;
-    buf_init(&text);
-    point_print(&text, variants->space, point);
-    recipe->point = rule ? arena_strdup(arena, rule) : buf_keep(&text, arena);
-    if (rule)
-        buf_release(&text);
+    recipe->point =
+        rule ? arena_strdup(arena, rule) : point_text(variants->space, point, arena);
     recipe->rule = (Rule){.row = {{.point = recipe->point}}, .n = 1};
     buf_init(&j.source);
     bool ok = rule ? add_rule(&j, rule, diags) : add_point(&j, point, 0, true, diags);

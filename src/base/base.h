@@ -159,6 +159,8 @@ int file_open(const char *path, Buf *why);
 // full disk or a crash leaves the old file; a pipe or a device is written to as it is.
 // False with errno set on failure.
 bool file_write(const char *path, const void *bytes, size_t len);
+// The same, gzipped if the path ends with .gz.
+bool file_pack(const char *path, const void *bytes, size_t len);
 bool file_put(int fd, const char *bytes, size_t len); // all of them, into an open file
 // Makes a directory and its parents; false with errno set on failure.
 bool file_mkdirs(const char *path);
@@ -170,6 +172,10 @@ void remove_tree(const char *path);
 char *path_in(const char *folder, const char *name); // FOLDER/NAME; owner: caller, free
 // Whether a path ends with `ending` and is longer than it.
 bool path_ends(const char *path, const char *ending);
+// What comes with the program at `program`: installed, or `beside` where it was built, from
+// there. NULL: not found.
+const char *file_shared(const char *program, const char *name, const char *beside,
+                        Arena *arena);
 // Appends the folder `forewarp` in $variable, or in a folder of the user's home (".cache").
 void user_folder(Buf *out, const char *variable, const char *in_home);
 

@@ -186,6 +186,16 @@ bool file_write(const char *path, const void *bytes, size_t len)
     return ok;
 }
 
+bool file_pack(const char *path, const void *bytes, size_t len)
+{
+    if (!path_ends(path, ".gz"))
+        return file_write(path, bytes, len);
+    errno = 0;
+    gzFile file = gzopen(path, "wb9");
+    bool ok = file && gzwrite(file, bytes, (unsigned)len) == (int)len;
+    return file && gzclose(file) == Z_OK && ok;
+}
+
 bool file_mkdirs(const char *path)
 {
     char *copy = xstrdup(path);
@@ -258,6 +268,21 @@ char *path_in(const char *folder, const char *name)
     buf_init(&path);
     buf_printf(&path, "%s/%s", folder, name);
     return path.text;
+}
+
+const char *file_shared(const char *program, const char *name, const char *beside,
+                        Arena *arena)
+{
+    const char *const place[] = {arena_printf(arena, "../share/forewarp/%s", name), beside};
+    char *self = realpath(program, NULL); // links may be relative, or in the middle
+    const char *found = NULL, *end = self ? strrchr(self, '/') : NULL;
+    for (int i = 0; i < COUNTOF(place) && end && !found; i++) {
+        const char *folder =
+            arena_printf(arena, "%.*s%s", (int)(end + 1 - self), self, place[i]);
+        found = access(folder, R_OK) == 0 ? folder : NULL;
+    }
+    free(self);
+    return found;
 }
 
 static void put_home(Buf *out)

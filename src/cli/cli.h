@@ -134,7 +134,7 @@ int cli_fuse_program(Options *options);
 void cli_guard(void);
 // Standard output, byte by byte unless it is a terminal; false with a diagnostic.
 bool cli_put(Options *o, const Buf *text);
-// Into a file, or as cli_put where the path is `-` or NULL.
+// Into a file, packed if its name ends with .gz, or as cli_put where it is `-` or NULL.
 bool cli_write(Options *o, const char *path, const Buf *text);
 // Standard error, with colours of ours: what is not ours in the text is safe.
 void cli_paint(const char *text);

@@ -111,15 +111,11 @@ static void print_arg(const TemplateArg *arg)
 static void print_template(const Problem *problem)
 {
     const Template *t = problem->template;
-    Buf plain;
-    buf_init(&plain);
-    point_print(&plain, t->space, &t->plain);
     printf("%s, %s\n", problem_label(problem), t->language);
     for (int i = 0; i < t->arg.len; i++)
         print_arg(&t->arg.at[i]);
     printf("  space  %.0f points of %.0f\n  plain  %s\n", space_count(t->space),
-           space_raw_count(t->space), plain.text);
-    buf_release(&plain);
+           space_raw_count(t->space), point_text(t->space, &t->plain, t->arena));
 }
 
 static json_t *arg_json(const TemplateArg *arg)

@@ -85,12 +85,11 @@ static void print_property(const Counting *c, int property, json_t *json)
 
 static bool print_counts(const Counting *c)
 {
-    Buf point;
-    buf_init(&point);
-    point_print(&point, derive_space(c->variants.derivation), &c->point);
+    const char *point =
+        point_text(derive_space(c->variants.derivation), &c->point, c->o->arena);
     json_t *list = json_array();
     if (cli_prints(c->o)) {
-        printf("%s, %s\n", c->problem->name, point.text);
+        printf("%s, %s\n", c->problem->name, point);
         for (int i = 0; c->given && i < c->nsample; i++)
             printf("%s%s = %lld%s", i ? ", " : "at ", c->sample[i].name,
                    (long long)c->sample[i].value, i == c->nsample - 1 ? "\n" : "");
@@ -98,10 +97,8 @@ static bool print_counts(const Counting *c)
     for (int p = 0; p < PROPERTIES; p++)
         if (!counts_zero(c->counts, p))
             print_property(c, p, list);
-    bool ok = cli_json(c->o, json_pack("{s:s, s:s, s:o}", "program", c->problem->name,
-                                       "point", point.text, "counts", list));
-    buf_release(&point);
-    return ok;
+    return cli_json(c->o, json_pack("{s:s, s:s, s:o}", "program", c->problem->name, "point",
+                                    point, "counts", list));
 }
 
 int cmd_count(Options *o)

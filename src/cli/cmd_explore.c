@@ -9,11 +9,9 @@
 #include "calibrate/predict.h"
 #include "evaluate/explore.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 static void show(void *user, const char *stage, int64_t done, int64_t of)
 {
@@ -23,24 +21,6 @@ static void show(void *user, const char *stage, int64_t done, int64_t of)
                                 .of = of,
                                 .budget_s = INFINITY,
                                 .best_ns = INFINITY});
-}
-
-static bool write_gz(const char *path, const Buf *csv)
-{
-    gzFile file = gzopen(path, "wb9");
-    if (!file)
-        return false;
-    bool ok = gzwrite(file, csv->text, (unsigned)csv->len) == (int)csv->len;
-    return gzclose(file) == Z_OK && ok;
-}
-
-static bool write_csv(Options *o, const Buf *csv)
-{
-    if (!path_ends(o->csv, ".gz"))
-        return cli_write(o, o->csv, csv);
-    errno = 0;
-    return write_gz(o->csv, csv) ||
-           diag_world(&o->diags, "C003", "cannot write %s: %s", o->csv, strerror(errno));
 }
 
 static const char *command_text(Options *o, const ExploreRequest *request)
@@ -148,7 +128,7 @@ int cmd_explore(Options *o)
     if (ok) {
         if (cli_prints(o))
             print_result(problem, &result);
-        ok = !o->csv || write_csv(o, &csv);
+        ok = !o->csv || cli_write(o, o->csv, &csv);
     }
     buf_release(&csv);
     if (request.by)

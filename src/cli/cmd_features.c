@@ -10,6 +10,7 @@
 
 typedef struct {
     Point point;
+    const char *text; // of the point
     double expression[FEATURES], kernels[FEATURES];
 } FoundFeatures;
 
@@ -20,6 +21,7 @@ static bool find_features(Options *o, const Problem *problem, const Variants *va
     if (!cli_point(o, variants, info, &found->point))
         return false;
     const Derivation *derivation = variants->derivation;
+    found->text = point_text(derive_space(derivation), &found->point, o->arena);
     Expr *body = derive_body(derivation, &found->point, &o->diags);
     KernelOptions options = derive_options(derivation, &found->point);
     Unit *unit = body ? lower(problem->bound, body, &options, o->arena, &o->diags) : NULL;
@@ -50,16 +52,12 @@ static void print_group(const FoundFeatures *found, FeatureGroup group)
     }
 }
 
-static void print_features(const Problem *problem, const Derivation *derivation,
-                           const DeviceModel *model, const FoundFeatures *found)
+static void print_features(const Problem *problem, const DeviceModel *model,
+                           const FoundFeatures *found)
 {
-    Buf point;
-    buf_init(&point);
-    point_print(&point, derive_space(derivation), &found->point);
-    printf("%s on %s, %s\n", problem_label(problem), model->name, point.text);
+    printf("%s on %s, %s\n", problem_label(problem), model->name, found->text);
     for (int group = 0; group < FEATURE_GROUP_COUNT; group++)
         print_group(found, (FeatureGroup)group);
-    buf_release(&point);
 }
 
 static json_t *vector_json(const double *value, int n)
@@ -70,18 +68,13 @@ static json_t *vector_json(const double *value, int n)
     return object;
 }
 
-static json_t *features_json(const Problem *problem, const Derivation *derivation,
-                             const DeviceModel *model, const FoundFeatures *found)
+static json_t *features_json(const Problem *problem, const DeviceModel *model,
+                             const FoundFeatures *found)
 {
-    Buf point;
-    buf_init(&point);
-    point_print(&point, derive_space(derivation), &found->point);
-    json_t *json = json_pack("{s:s, s:s, s:s, s:o, s:o}", "problem", problem_label(problem),
-                             "device", model->name, "point", point.text, "expression",
-                             vector_json(found->expression, FEATURES_PAPER), "kernels",
-                             vector_json(found->kernels, FEATURES));
-    buf_release(&point);
-    return json;
+    return json_pack("{s:s, s:s, s:s, s:o, s:o}", "problem", problem_label(problem),
+                     "device", model->name, "point", found->text, "expression",
+                     vector_json(found->expression, FEATURES_PAPER), "kernels",
+                     vector_json(found->kernels, FEATURES));
 }
 
 int cmd_features(Options *o)
@@ -98,8 +91,8 @@ int cmd_features(Options *o)
     bool ok = variants_open(&variants, problem, &info, &o->diags) &&
               find_features(o, problem, &variants, &info, &model, &found);
     if (ok && cli_prints(o))
-        print_features(problem, variants.derivation, &model, &found);
-    ok = ok && cli_json(o, features_json(problem, variants.derivation, &model, &found));
+        print_features(problem, &model, &found);
+    ok = ok && cli_json(o, features_json(problem, &model, &found));
     variants_close(&variants);
     return ok ? 0 : 2;
 }

@@ -155,13 +155,11 @@ static void print_parts(const PredictCommand *p)
 static bool print_prediction(PredictCommand *p)
 {
     bool print = cli_prints(p->o);
-    Buf point;
-    buf_init(&point);
-    point_print(&point, derive_space(p->variants.derivation), &p->point);
+    const char *point =
+        point_text(derive_space(p->variants.derivation), &p->point, p->o->arena);
     double bytes = problem_bytes(p->problem);
     if (print) {
-        printf("%s on %s, %s\n", problem_label(p->problem), p->weights.device.name,
-               point.text);
+        printf("%s on %s, %s\n", problem_label(p->problem), p->weights.device.name, point);
         printf("  %-44s  %14s  %12.3f us\n", "predicted", "", p->total_s * 1e6);
     }
     json_t *list = print_lines(p, print);
@@ -174,14 +172,12 @@ static bool print_prediction(PredictCommand *p)
                    bytes / (p->total_s - p->launch_s) * 1e-9);
         putchar('\n');
     }
-    bool ok =
-        cli_json(p->o, json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:o}", "problem",
-                                 problem_label(p->problem), "device",
-                                 p->weights.device.name, "point", point.text,
-                                 "predicted_us", p->total_s * 1e6, "sum_us", p->sum_s * 1e6,
-                                 "ceiling_gb_s", bytes / p->total_s * 1e-9, "costs", list));
-    buf_release(&point);
-    return ok;
+    return cli_json(p->o,
+                    json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:o}", "problem",
+                              problem_label(p->problem), "device", p->weights.device.name,
+                              "point", point, "predicted_us", p->total_s * 1e6, "sum_us",
+                              p->sum_s * 1e6, "ceiling_gb_s", bytes / p->total_s * 1e-9,
+                              "costs", list));
 }
 
 // Points that are asked for: of a recorded space, or lines of a text.
@@ -210,38 +206,18 @@ static bool read_asked(Options *o, AskedPoints *asked)
     return ok;
 }
 
-// A recorded point in the space of this version; false if it has no such value.
-static bool same_point(const Space *space, const Recorded *recorded, int number,
-                       Point *point)
-{
-    Point from;
-    Buf value;
-    bool ok = true;
-    buf_init(&value);
-    space_point(recorded->space, (uint64_t)number, &from);
-    for (int i = 0; ok && i < space_params(recorded->space); i++) {
-        const SpaceParam *param = space_param(recorded->space, i);
-        buf_clear(&value);
-        if (param->label)
-            buf_puts(&value, param->label[from.choice[i]]);
-        else
-            buf_printf(&value, "%g", param->value[from.choice[i]]);
-        ok = space_set(space, point, param->name, value.text);
-    }
-    buf_release(&value);
-    return ok;
-}
-
 // In seconds; false if this version derives no such point. What it leaves out is plain.
 static bool predict_point(const PredictCommand *p, const AskedPoints *asked, int number,
                           double *seconds)
 {
     const Space *space = derive_space(p->variants.derivation);
-    Point point;
+    Point point, recorded;
     Diags quiet;
     derive_single(p->variants.derivation, &point);
+    if (asked->recorded)
+        space_point(asked->recorded->space, (uint64_t)number, &recorded);
     if (!(asked->recorded
-              ? same_point(space, asked->recorded, number, &point)
+              ? point_move(space, &point, asked->recorded->space, &recorded)
               : *asked->line[number] && point_change(space, asked->line[number], &point)) ||
         !space_valid(space, &point))
         return false;

@@ -151,17 +151,7 @@ const char *cli_store(Options *o)
 
 const char *cli_share(Options *o, const char *name, const char *beside)
 {
-    const char *place[] = {arena_printf(o->arena, "../share/forewarp/%s", name), beside};
-    char self[4096];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self);
-    while (n > 0 && n < (ssize_t)sizeof self && self[n - 1] != '/')
-        n--;
-    for (int i = 0; i < COUNTOF(place) && n > 0 && n < (ssize_t)sizeof self; i++) {
-        const char *folder = arena_printf(o->arena, "%.*s%s", (int)n, self, place[i]);
-        if (access(folder, R_OK) == 0)
-            return folder;
-    }
-    return NULL;
+    return file_shared("/proc/self/exe", name, beside, o->arena);
 }
 
 const char *cli_models_folder(Options *o)
@@ -200,7 +190,7 @@ bool cli_write(Options *o, const char *path, const Buf *text)
 {
     if (!path || strcmp(path, "-") == 0)
         return cli_put(o, text);
-    return file_write(path, text->text, text->len) ||
+    return file_pack(path, text->text, text->len) ||
            diag_world(&o->diags, "C003", "cannot write %s: %s", path, strerror(errno));
 }
 

@@ -7,15 +7,9 @@
 // If forewarp was built without MPI (make MPI=), opening fails with a message.
 #include "cli/cli.h"
 
-#include <stdlib.h>
-
-#ifdef FW_MPI
-
-#include <math.h>
-#include <mpi.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
+#include <stdlib.h>
 
 struct Mpi {
     Options *options;
@@ -33,6 +27,34 @@ typedef struct End {
     bool told; // something was sent there
     Link link;
 } End;
+
+int mpi_rank(const Mpi *mpi)
+{
+    return mpi ? mpi->rank : 0;
+}
+
+int mpi_local(const Mpi *mpi, int *n)
+{
+    *n = mpi->nlocal;
+    return mpi->local;
+}
+
+const RunnerPeer *mpi_peers(const Mpi *mpi, int *n)
+{
+    *n = mpi->npeer;
+    return mpi->peer;
+}
+
+const Link *mpi_leader(const Mpi *mpi)
+{
+    return &mpi->end[0].link;
+}
+
+#ifdef FW_MPI
+
+#include <math.h>
+#include <mpi.h>
+#include <time.h>
 
 enum { TAG = 1, CHUNK = 1 << 30 };
 static const double NAP_S = 0.002;
@@ -135,28 +157,6 @@ Mpi *mpi_open(Options *o)
     return mpi;
 }
 
-int mpi_rank(const Mpi *mpi)
-{
-    return mpi ? mpi->rank : 0;
-}
-
-int mpi_local(const Mpi *mpi, int *n)
-{
-    *n = mpi->nlocal;
-    return mpi->local;
-}
-
-const RunnerPeer *mpi_peers(const Mpi *mpi, int *n)
-{
-    *n = mpi->npeer;
-    return mpi->peer;
-}
-
-const Link *mpi_leader(const Mpi *mpi)
-{
-    return &mpi->end[0].link;
-}
-
 // All is said before the end: mpirun ends every rank when the first one leaves with a
 // status that is not 0.
 static int say_all(Options *o, int status)
@@ -198,32 +198,6 @@ Mpi *mpi_open(Options *o)
     diag_error(
         &o->diags, span_none, "C062",
         "this forewarp was built without MPI: install libopenmpi-dev, and build again");
-    return NULL;
-}
-
-int mpi_rank(const Mpi *mpi)
-{
-    (void)mpi;
-    return 0;
-}
-
-int mpi_local(const Mpi *mpi, int *n)
-{
-    (void)mpi;
-    *n = 1;
-    return 0;
-}
-
-const RunnerPeer *mpi_peers(const Mpi *mpi, int *n)
-{
-    (void)mpi;
-    *n = 0;
-    return NULL;
-}
-
-const Link *mpi_leader(const Mpi *mpi)
-{
-    (void)mpi;
     return NULL;
 }
 

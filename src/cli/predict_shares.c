@@ -69,16 +69,12 @@ static json_t *show(const Forecast *s, const char *what, const Point *point, int
     }
     if (!isfinite(least))
         return json_null();
-    Buf text;
-    buf_init(&text);
-    point_print(&text, derive_space(s->derivation), best);
+    const char *text = point_text(derive_space(s->derivation), best, s->o->arena);
     if (cli_prints(s->o))
         printf("  %-6s %12.1f us  %6.1f %%  %s\n", what, least * 1e6,
-               100 * s->roofline_s / least, text.text);
-    json_t *json = json_pack("{s:s, s:f, s:f}", "point", text.text, "predicted_us",
-                             least * 1e6, "share", s->roofline_s / least);
-    buf_release(&text);
-    return json;
+               100 * s->roofline_s / least, text);
+    return json_pack("{s:s, s:f, s:f}", "point", text, "predicted_us", least * 1e6, "share",
+                     s->roofline_s / least);
 }
 
 static bool show_all(Forecast *s)

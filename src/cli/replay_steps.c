@@ -18,7 +18,7 @@ static const RecordedPoint *optimum(const Recorded *r)
     return best;
 }
 
-static void print_followed(const Recorded *r, const Followed *f)
+static void print_followed(const Recorded *r, const Followed *f, Arena *arena)
 {
     printf("%s%s%s: %d of %d configurations tried in %.4g s", r->name,
            *r->device ? " on " : "", r->device, f->n, r->n, f->cost_s);
@@ -26,14 +26,10 @@ static void print_followed(const Recorded *r, const Followed *f)
         puts(", none of them ran");
         return;
     }
-    Buf text;
     Point point;
-    buf_init(&text);
     space_point(r->space, (uint64_t)f->best, &point);
-    point_print(&text, r->space, &point);
     printf("\n  best %s %g, of all %g: %s\n", r->objective, r->at[f->best].value,
-           optimum(r)->value, text.text);
-    buf_release(&text);
+           optimum(r)->value, point_text(r->space, &point, arena));
 }
 
 // Points by their places in the file, from 0.
@@ -65,7 +61,7 @@ int cli_replay_steps(Options *o)
         ok = r && replay_steps(r, steps, size, o->nbinding, &options, o->arena, &followed,
                                &o->diags);
         if (ok && cli_prints(o))
-            print_followed(r, &followed);
+            print_followed(r, &followed, o->arena);
         if (ok)
             json_array_append_new(runs, followed_json(o, i, r, &followed));
         recorded_free(r);

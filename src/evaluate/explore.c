@@ -320,27 +320,12 @@ static void add_random(Explorer *x, Map *seen, int wanted)
 }
 
 // A point of the space of all sizes in that of these sizes, which may have more parameters.
-static bool read_point(const Explorer *x, const Space *from, const Point *given,
-                       Point *point)
-{
-    const Space *space = derive_space(x->derivation);
-    Buf value;
-    bool ok = true;
-    buf_init(&value);
-    derive_single(x->derivation, point);
-    for (int i = 0; ok && i < space_params(from); i++) {
-        buf_clear(&value);
-        space_value_print(&value, from, i, given->choice[i]);
-        ok = space_set(space, point, space_param(from, i)->name, value.text);
-    }
-    buf_release(&value);
-    return ok && space_valid(space, point);
-}
-
 static void add_ranked(Explorer *x, Map *seen, const Derivation *from, const Point *given)
 {
+    const Space *space = derive_space(x->derivation);
     Point point;
-    if (read_point(x, derive_space(from), given, &point))
+    derive_single(x->derivation, &point);
+    if (point_move(space, &point, derive_space(from), given) && space_valid(space, &point))
         add_point(x, seen, &point);
 }
 

@@ -55,7 +55,7 @@ static void look_up(void *user, const Point *point, int n, double *predicted)
         predicted[i] = r->predicted[space_number(r->recorded->space, &point[i])];
 }
 
-// What the prior says of the points that this space has, by the text of their values. Those
+// What the prior says of the points that this space has, by their values. Those
 // that it lacks, or that failed there, are predicted to be as slow as its slowest.
 static void take_prior(Replayer *r)
 {
@@ -63,25 +63,22 @@ static void take_prior(Replayer *r)
     const Space *space = r->recorded->space;
     int *order = recorded_order(prior);
     double slowest = log(recorded_cost(prior, &prior->at[order[prior->nvalid - 1]]));
-    Buf text;
-    buf_init(&text);
+    bool same = space_params(space) == space_params(prior->space);
     r->ranking = xcalloc((size_t)prior->nvalid + 1, sizeof *r->ranking);
     r->predicted = xcalloc((size_t)r->recorded->n + 1, sizeof *r->predicted);
     for (int i = 0; i < r->recorded->n; i++)
         r->predicted[i] = slowest;
     for (int i = 0; i < prior->nvalid; i++) {
-        Point point;
-        buf_clear(&text);
-        space_point(prior->space, (uint64_t)order[i], &point);
-        point_print(&text, prior->space, &point);
-        if (!point_parse(space, text.text, &point) || !space_valid(space, &point))
+        Point there, point = {0};
+        space_point(prior->space, (uint64_t)order[i], &there);
+        if (!same || !point_move(space, &point, prior->space, &there) ||
+            !space_valid(space, &point))
             continue;
         r->ranking[r->nranking++] = point;
         r->predicted[space_number(space, &point)] =
             log(recorded_cost(prior, &prior->at[order[i]]));
     }
     r->predictions = (Predictions){look_up, r};
-    buf_release(&text);
     free(order);
 }
 

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MODEL(name) extern const ModelKind model_##name;
 #include "model/models.def"
@@ -143,19 +142,4 @@ void model_free(Model *model)
     free(model->feature);
     free(model->fingerprint);
     free(model);
-}
-
-const char *model_folder(const char *program, Arena *arena)
-{
-    static const char *const place[] = {"../share/forewarp/models", "../data/models"};
-    char *self = realpath(program, NULL); // links may be relative, or in the middle
-    const char *found = NULL, *name = self ? strrchr(self, '/') : NULL;
-    for (int i = 0; i < COUNTOF(place) && name && !found; i++) {
-        const char *folder =
-            arena_printf(arena, "%.*s%s", (int)(name + 1 - self), self, place[i]);
-        if (access(folder, R_OK) == 0)
-            found = folder;
-    }
-    free(self);
-    return found;
 }

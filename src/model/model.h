@@ -120,9 +120,6 @@ bool model_save(const Model *model, const char *path, Diags *diags);
 // NULL with a diagnostic: no such file, not JSON, another version, not a model.
 Model *model_load(const char *path, Diags *diags);
 void model_free(Model *model); // accepts NULL
-// The models that come with the program at `program` (installed, or beside where it was
-// built): a folder; NULL: it is not found.
-const char *model_folder(const char *program, Arena *arena);
 
 // crossval.c --------------------------------------------------------------------------
 

@@ -172,6 +172,24 @@ bool space_set(const Space *space, Point *point, const char *name, const char *t
     return choice >= 0;
 }
 
+bool point_move(const Space *to, Point *point, const Space *from, const Point *given)
+{
+    Buf value;
+    bool ok = true;
+    buf_init(&value);
+    for (int i = 0; ok && i < space_params(from); i++) {
+        const SpaceParam *param = space_param(from, i);
+        buf_clear(&value);
+        if (param->label)
+            buf_puts(&value, param->label[given->choice[i]]);
+        else
+            print_number(&value, param->value[given->choice[i]]);
+        ok = space_set(to, point, param->name, value.text);
+    }
+    buf_release(&value);
+    return ok;
+}
+
 // A value up to white space, or in quotes; NULL if the end quote is missing.
 static const char *read_value(const char *at, Buf *value)
 {

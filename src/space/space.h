@@ -140,6 +140,8 @@ int64_t space_int(const Space *space, const Point *point,
 const char *space_word(const Space *space, const Point *point, const char *name);
 // Sets a parameter by the text of its value; false if the domain lacks it.
 bool space_set(const Space *space, Point *point, const char *name, const char *text);
+// Sets all that another space's point says; false if a domain lacks a value.
+bool point_move(const Space *to, Point *point, const Space *from, const Point *given);
 uint64_t point_hash(const Space *space, const Point *point);
 bool point_equal(const Space *space, const Point *a, const Point *b);
 // A value of a parameter as point_print writes it.

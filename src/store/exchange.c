@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <zlib.h>
 
 // How others name what became of a trial.
 typedef struct {
@@ -78,18 +77,9 @@ static double compile_ms(const ExchangeTrial *trial)
                      : fmax(trial->spent_s * 1e3 - samples * 1e-6, 0);
 }
 
-static bool write_packed(const char *path, const char *text, size_t len)
-{
-    gzFile file = gzopen(path, "wb9");
-    bool ok = file && gzwrite(file, text, (unsigned)len) == (int)len;
-    return file && gzclose(file) == Z_OK && ok;
-}
-
 static bool write_text(const char *path, const char *text, Diags *diags)
 {
-    size_t n = strlen(path), len = strlen(text);
-    bool packed = n > 3 && strcmp(path + n - 3, ".gz") == 0;
-    return (packed ? write_packed(path, text, len) : file_write(path, text, len)) ||
+    return file_pack(path, text, strlen(text)) ||
            diag_world(diags, "Q010", "cannot write %s: %s", path, strerror(errno));
 }
 
@@ -442,18 +432,6 @@ static void read_entry(const json_t *entry, Arena *arena, ExchangeTrial *trial)
     }
 }
 
-static bool read_packed(const char *path, Buf *text)
-{
-    char piece[1 << 14];
-    int n = -1;
-    gzFile file = gzopen(path, "rb"); // what is not packed is read as it is
-    while (file && (n = gzread(file, piece, sizeof piece)) > 0)
-        buf_write(text, piece, (size_t)n);
-    if (file)
-        gzclose(file);
-    return file && n == 0;
-}
-
 bool exchange_read_cache(const char *path, const Exchange *of, Arena *arena,
                          const char **body, ExchangeEach *each, void *user, Diags *diags)
 {
@@ -461,9 +439,10 @@ bool exchange_read_cache(const char *path, const Exchange *of, Arena *arena,
     json_t *entry;
     Buf text;
     buf_init(&text);
-    if (!read_packed(path, &text)) {
+    if (!file_read(path, FILE_DATA_MOST, &text)) {
+        diag_world(diags, "Q011", "cannot read %s: %s", path, text.text);
         buf_release(&text);
-        return diag_world(diags, "Q011", "cannot read %s", path);
+        return false;
     }
     *body = arena_strndup(arena, text.text, recorded_body(text.text, text.len));
     json_t *root = recorded_load(path, text.text, text.len, diags);

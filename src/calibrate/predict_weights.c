@@ -32,16 +32,22 @@ const char *weights_path(Arena *arena, const char *fingerprint)
 
 // Saving -------------------------------------------------------------------------------
 
+// What one of something costs: a property, or a demand.
+static void push_cost(json_t *list, const char *what, const char *name, double seconds,
+                      double error, int support)
+{
+    if (support)
+        json_array_append_new(
+            list, json_pack("{s:s, s:f, s:f, s:i}", what, name, "seconds", seconds, "error",
+                            isfinite(error) ? error : -1, "support", support));
+}
+
 static json_t *overlap_json(const Overlap *o)
 {
     json_t *list = json_array();
     for (int d = 0; d < o->d; d++)
-        if (o->support[d])
-            json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:i}", "demand",
-                                                  demand_info[d].name, "seconds",
-                                                  o->weight[d], "error",
-                                                  isfinite(o->error[d]) ? o->error[d] : -1,
-                                                  "support", o->support[d]));
+        push_cost(list, "demand", demand_info[d].name, o->weight[d], o->error[d],
+                  o->support[d]);
     return json_pack("{s:i, s:f, s:f, s:f, s:o}", "rows", o->rows, "rms", o->rms, "power",
                      o->power, "drain", o->drain, "weights", list);
 }
@@ -52,22 +58,15 @@ static json_t *weights_json(const Weights *w)
     Buf name;
     buf_init(&name);
     for (int p = 0; p < PROPERTIES; p++) {
-        if (!w->support[p])
-            continue;
         buf_clear(&name);
         counts_name(&name, p);
-        double error = isfinite(w->error[p]) ? w->error[p] : -1;
-        json_array_append_new(list, json_pack("{s:s, s:f, s:f, s:i}", "property", name.text,
-                                              "seconds", w->weight[p], "error", error,
-                                              "support", w->support[p]));
+        push_cost(list, "property", name.text, w->weight[p], w->error[p], w->support[p]);
     }
     buf_release(&name);
     json_t *json = json_pack("{s:i, s:i, s:f, s:o, s:o}", "forewarp_weights",
                              FORMAT_VERSION, "rows", w->rows, "rms", w->rms, "weights",
                              list, "overlap", overlap_json(&w->overlap));
-    json_t *device = device_json(&w->device);
-    json_object_update(json, device);
-    json_decref(device);
+    json_object_update_new(json, device_json(&w->device));
     return json;
 }
 
@@ -95,7 +94,24 @@ static int64_t get_int(const json_t *json, const char *key, int64_t least)
     return MAX((int64_t)json_integer_value(json_object_get(json, key)), least);
 }
 
-// False if a demand is not known.
+// Reads what push_cost wrote; false if a name is not known, or a cost is no number.
+static bool read_costs(const json_t *list, const char *what, int (*find)(const char *name),
+                       double *seconds, double *error, int *support)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *item = json_array_get(list, i);
+        const char *name = json_string_value(json_object_get(item, what));
+        int k = name ? find(name) : -1;
+        double off = json_number_value(json_object_get(item, "error"));
+        if (k < 0 || !json_is_number(json_object_get(item, "seconds")))
+            return false;
+        seconds[k] = json_number_value(json_object_get(item, "seconds"));
+        error[k] = off < 0 ? INFINITY : off;
+        support[k] = (int)MIN(get_int(item, "support", 0), INT32_MAX);
+    }
+    return true;
+}
+
 static bool get_overlap(const json_t *json, Overlap *o)
 {
     const json_t *list = json_object_get(json, "weights");
@@ -104,17 +120,8 @@ static bool get_overlap(const json_t *json, Overlap *o)
     o->rms = json_number_value(json_object_get(json, "rms"));
     o->power = fmax(json_number_value(json_object_get(json, "power")), 1);
     o->drain = fmax(json_number_value(json_object_get(json, "drain")), 0);
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *item = json_array_get(list, i);
-        const char *name = json_string_value(json_object_get(item, "demand"));
-        int d = name ? demand_find(name) : -1;
-        if (d < 0 || !json_is_number(json_object_get(item, "seconds")))
-            return false;
-        double error = json_number_value(json_object_get(item, "error"));
-        o->weight[d] = json_number_value(json_object_get(item, "seconds"));
-        o->error[d] = error < 0 ? INFINITY : error;
-        o->support[d] = (int)MIN(get_int(item, "support", 0), INT32_MAX);
-    }
+    if (!read_costs(list, "demand", demand_find, o->weight, o->error, o->support))
+        return false;
     if (!json_array_size(list))
         o->d = 0;
     return true;
@@ -134,18 +141,8 @@ static const char *load_json(Weights *w, const json_t *json)
     w->rows = (int)MIN(get_int(json, "rows", 0), INT32_MAX);
     w->rms = json_number_value(json_object_get(json, "rms"));
     const json_t *list = json_object_get(json, "weights");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *item = json_array_get(list, i);
-        const char *name = json_string_value(json_object_get(item, "property"));
-        int p = name ? counts_find(name) : -1;
-        double error = json_number_value(json_object_get(item, "error"));
-        if (p < 0 || !json_is_number(json_object_get(item, "seconds")))
-            return "its numbers are damaged";
-        w->weight[p] = json_number_value(json_object_get(item, "seconds"));
-        w->error[p] = error < 0 ? INFINITY : error;
-        w->support[p] = (int)MIN(get_int(item, "support", 0), INT32_MAX);
-    }
-    if (!get_overlap(json_object_get(json, "overlap"), &w->overlap))
+    if (!read_costs(list, "property", counts_find, w->weight, w->error, w->support) ||
+        !get_overlap(json_object_get(json, "overlap"), &w->overlap))
         return "its numbers are damaged";
     return json_array_size(list) ? NULL : "it holds no weights";
 }

@@ -8,6 +8,7 @@
 // depend on which does which.
 #include "evaluate/stages.h"
 
+#include "measure/json.h"
 #include "model/attempt.h"
 #include "search/encode.h"
 
@@ -17,9 +18,55 @@
 #include <time.h>
 
 const int stage_first[STAGE_FIRSTS] = {100, 200, 500, 1000, 2000, 3000, 4000};
-const int stage_second[STAGE_SECONDS] = {10, 50, 100, 150, 200};
+enum { STAGE_SECONDS = 5, STAGE_SCATTER = 100 };
+static const int stage_second[STAGE_SECONDS] = {10, 50, 100, 150, 200};
 
 enum { UNSEEN_LEAST = 100, REPEATS_MOST = 100 };
+
+// One second stage, as means over the repetitions; NAN where none had a point that ran.
+typedef struct {
+    double slowdown,
+        worst;     // its best point over the best not seen before; of all repetitions
+    double failed; // share of its points that fail
+    int empty;     // repetitions in which all of them failed
+} StageCell;
+
+// What a model trained on so many valid points does, by the names of the result.
+enum {
+    TRIED,  // points until so many were valid
+    ERROR,  // mean relative error on valid points that it has not seen
+    SPREAD, // standard deviation of that over the repetitions
+    MEDIAN, // relative error
+    RANK,   // Spearman's correlation
+    FIT_S,  // processor time of training
+    // The model of failures, of points not seen: share it is right about; share of the
+    // larger kind; failing points that it trusts, good ones that it doubts, of their kind.
+    RIGHT,
+    PLAIN,
+    MISSED,
+    DOUBTED,
+    STAGE_NUMBERS
+};
+static const char *const number_name[STAGE_NUMBERS] = {
+    "tried",      "error",          "spread",      "median", "rank",
+    "training_s", "failures_right", "larger_kind", "missed", "doubted"};
+
+typedef struct {
+    int first; // 0: the record is too small, nothing else is set
+    double number[STAGE_NUMBERS];
+    StageCell with[STAGE_SECONDS];    // doubted points last
+    StageCell without[STAGE_SECONDS]; // as 002 has it: failures are not learnt
+} StageFirst;
+
+typedef struct {
+    const Recorded *recorded;
+    const ModelKind *kind;
+    int repeats;
+    double best_ns;
+    StageFirst first[STAGE_FIRSTS];
+    int nscatter; // points not seen by one model of the most training points
+    double actual_ns[STAGE_SCATTER], predicted_ns[STAGE_SCATTER];
+} Stages;
 
 // All points of a record as a model sees them.
 typedef struct {
@@ -113,9 +160,9 @@ static void judge_times(const RecordView *view, const StageTrial *trial, StageFi
         error[n] = fabs(predicted[n] - actual[n]) / actual[n];
         n++;
     }
-    result->error = metric_mean(error, n);
-    result->median = metric_median(error, n);
-    result->rank = metric_spearman(actual, predicted, n);
+    result->number[ERROR] = metric_mean(error, n);
+    result->number[MEDIAN] = metric_median(error, n);
+    result->number[RANK] = metric_spearman(actual, predicted, n);
     free(error);
 }
 
@@ -134,10 +181,10 @@ static void judge_doubts(const RecordView *view, const StageTrial *trial,
         missed += !good && trusted;
         doubted += good && !trusted;
     }
-    result->right = share(rest - missed - doubted, rest);
-    result->plain = share(MAX(failed, rest - failed), rest);
-    result->missed = share(missed, failed);
-    result->doubted = share(doubted, rest - failed);
+    result->number[RIGHT] = share(rest - missed - doubted, rest);
+    result->number[PLAIN] = share(MAX(failed, rest - failed), rest);
+    result->number[MISSED] = share(missed, failed);
+    result->number[DOUBTED] = share(doubted, rest - failed);
 }
 
 // Second stages ------------------------------------------------------------------------
@@ -187,8 +234,8 @@ static void do_task(Task *task)
     Rng rng;
     rng_seed(&rng, view->seed + (uint64_t)task->repeat);
     open_trial(view, task->first, &rng, &trial);
-    *result = (StageFirst){.first = task->first, .runs = trial.tried};
-    result->fit_s = predict_rest(view, &trial, rng_next(&rng));
+    *result = (StageFirst){.first = task->first, .number[TRIED] = trial.tried};
+    result->number[FIT_S] = predict_rest(view, &trial, rng_next(&rng));
     judge_times(view, &trial, result);
     judge_doubts(view, &trial, result);
     judge_picks(view, &trial, true, result->with);
@@ -234,21 +281,14 @@ static void sum_up(const Task *task, int repeats, StageFirst *sum)
     *sum = (StageFirst){.first = task->first};
     for (int r = 0; r < repeats; r++) {
         const StageFirst *one = &task[r].result;
-        sum->runs += weight * one->runs;
-        sum->error += weight * one->error;
-        sum->median += weight * one->median;
-        sum->rank += weight * one->rank;
-        sum->fit_s += weight * one->fit_s;
-        sum->right += weight * one->right;
-        sum->plain += weight * one->plain;
-        sum->missed += weight * one->missed;
-        sum->doubted += weight * one->doubted;
+        for (int i = 0; i < STAGE_NUMBERS; i++)
+            sum->number[i] += weight * one->number[i];
         add_cells(one->with, weight, sum->with);
         add_cells(one->without, weight, sum->without);
     }
     for (int r = 0; r < repeats; r++)
-        squares += pow(task[r].result.error - sum->error, 2);
-    sum->spread = repeats > 1 ? sqrt(squares / (repeats - 1)) : NAN;
+        squares += pow(task[r].result.number[ERROR] - sum->number[ERROR], 2);
+    sum->number[SPREAD] = repeats > 1 ? sqrt(squares / (repeats - 1)) : NAN;
     end_cells(sum->with, repeats);
     end_cells(sum->without, repeats);
 }
@@ -292,12 +332,56 @@ static int list_tasks(const RecordView *view, int firsts, Task *task)
     return n;
 }
 
-bool stages_run(const Recorded *recorded, const ModelKind *kind, int firsts, int repeats,
-                uint64_t seed, Stages *stages, Diags *diags)
+// The result ---------------------------------------------------------------------------
+
+static json_t *cells_json(const StageCell *cell)
+{
+    json_t *list = json_array();
+    for (int m = 0; m < STAGE_SECONDS; m++)
+        json_array_append_new(list, json_pack("{s:i, s:o, s:o, s:f, s:i}", "second",
+                                              stage_second[m], "slowdown",
+                                              json_finite(cell[m].slowdown), "worst",
+                                              json_finite(cell[m].worst), "failed",
+                                              cell[m].failed, "empty", cell[m].empty));
+    return list;
+}
+
+static json_t *first_json(const StageFirst *f)
+{
+    json_t *json = json_pack("{s:i}", "first", f->first);
+    for (int i = 0; i < STAGE_NUMBERS; i++)
+        json_object_set_new(json, number_name[i], json_finite(f->number[i]));
+    json_object_set_new(json, "second", cells_json(f->with));
+    json_object_set_new(json, "second_ignoring_failures", cells_json(f->without));
+    return json;
+}
+
+static json_t *stages_json(const Stages *s)
+{
+    json_t *firsts = json_array(), *scatter = json_array();
+    for (int f = 0; f < STAGE_FIRSTS; f++)
+        if (s->first[f].first)
+            json_array_append_new(firsts, first_json(&s->first[f]));
+    for (int i = 0; i < s->nscatter; i++)
+        json_array_append_new(scatter,
+                              json_pack("[f, f]", s->actual_ns[i], s->predicted_ns[i]));
+    int repeated;
+    double noise = recorded_noise(s->recorded, &repeated);
+    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:o, s:i, s:i, s:o, s:o}", "record",
+                     s->recorded->name, "device", s->recorded->device, "model",
+                     s->kind->name, "points", s->recorded->n, "ran", s->recorded->nvalid,
+                     "best_ns", s->best_ns, "noise", json_finite(noise), "noise_points",
+                     repeated, "repeat", s->repeats, "first_stages", firsts, "scatter",
+                     scatter);
+}
+
+json_t *stages_run(const Recorded *recorded, const ModelKind *kind, int firsts, int repeats,
+                   uint64_t seed, Diags *diags)
 {
     RecordView view;
-    *stages = (Stages){
+    Stages all = {
         .recorded = recorded, .kind = kind, .repeats = MIN(MAX(repeats, 1), REPEATS_MOST)};
+    Stages *stages = &all;
     open_view(recorded, stages, seed, &view);
     Task *task = xcalloc((size_t)(STAGE_FIRSTS * stages->repeats), sizeof *task);
     int n = list_tasks(&view, firsts, task);
@@ -309,8 +393,10 @@ bool stages_run(const Recorded *recorded, const ModelKind *kind, int firsts, int
     free(task);
     matrix_free(&view.x);
     free(view.cost);
-    return n > 0 ||
-           diag_error(diags, span_none, "X003",
-                      "%s: %d valid points are too few to train and to judge a model",
-                      recorded->name, recorded->nvalid);
+    if (n > 0)
+        return stages_json(stages);
+    diag_error(diags, span_none, "X003",
+               "%s: %d valid points are too few to train and to judge a model",
+               recorded->name, recorded->nvalid);
+    return NULL;
 }

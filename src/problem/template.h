@@ -243,8 +243,8 @@ bool reader_fill(const TemplateReader *r, const char *where, const json_t *json,
 bool reader_param(const TemplateReader *r, const char *where, const char *name,
                   const json_t *values, const json_t *first);
 
-// template_list.c: `[2**i for i in range(0, 6)]`: a Python list of numbers or words as a
-// JSON array. names: what is defined. NULL with a diagnostic.
+// `[2**i for i in range(0, 6)]`: a Python list of numbers or words as a JSON array. NULL
+// with a diagnostic.
 json_t *list_parse(const Template *t, const char *where, const char *text, Diags *diags);
 
 // Nothing is compared, whatever the file says; before it is bound.

@@ -283,6 +283,23 @@ bool reader_param(const TemplateReader *r, const char *where, const char *name,
     return true;
 }
 
+json_t *list_parse(const Template *t, const char *where, const char *text, Diags *diags)
+{
+    SpaceItem *item;
+    for (int i = 0; i < t->size.len; i++)
+        space_define(t->sizes, t->size.at[i].name, (double)t->size.at[i].value);
+    int n = space_items(t->sizes, arena_printf(t->arena, "%s: %s", t->path, where), text,
+                        &item, diags);
+    json_t *list = n < 0 ? NULL : json_array();
+    for (int i = 0; i < n; i++)
+        json_array_append_new(
+            list, item[i].word                  ? json_string(item[i].word)
+                  : item[i].form == VALUE_TRUTH ? json_boolean(item[i].number != 0)
+                  : item[i].form == VALUE_REAL  ? json_real(item[i].number)
+                                                : json_whole(item[i].number));
+    return list;
+}
+
 // A list, or a Python expression that makes one.
 static bool read_param(const TemplateReader *r, const char *where, const char *name,
                        const json_t *values)

@@ -7,8 +7,9 @@
 // top-level && become constraints of their own, so that each can prune early.
 //
 // Lists, tuples, sets, ranges and comprehensions are written out while they are read: they
-// are operands of `in` and of functions, and no values. A lambda's names are those of the
-// parameters, or one name for all of them: `lambda p: p["bx"] <= 32`.
+// are operands of `in` and of functions, and no values; by itself a list is a domain. A
+// lambda's names are those of the parameters, or one name for all of them: `lambda p:
+// p["bx"] <= 32`.
 #include "space/internal.h"
 
 #include <ctype.h>
@@ -28,15 +29,11 @@ typedef struct {
     ConstraintToken local; // of a comprehension: its name
     Code *value;           // and what it stands for
     int nvalue;
+    bool domain; // a list by itself is read
     int ncode;
     Code code[CONSTRAINT_CODE];
 } ConstraintParser;
 
-// A part of an expression, taken out of the code.
-typedef struct {
-    Code *code;
-    int n;
-} Snippet;
 typedef VEC(Snippet) Sequence;
 
 enum { NESTING_MAX = 64, OF_C = 1 }; // OF_C: mark of an operator that is C's
@@ -152,14 +149,6 @@ static bool expect(ConstraintParser *p, const char *text, const char *what)
 
 // Code -------------------------------------------------------------------------------
 
-static int arity(ConstraintOp op)
-{
-    return op == OP_NUMBER || op == OP_PARAM ? 0
-           : is_unary(op)                    ? 1
-           : op == OP_SELECT                 ? 3
-                                             : 2;
-}
-
 static bool emit(ConstraintParser *p, Code code)
 {
     if (p->ncode == CONSTRAINT_CODE)
@@ -169,9 +158,15 @@ static bool emit(ConstraintParser *p, Code code)
     return p->stack <= CONSTRAINT_STACK || too_deep(p);
 }
 
+// form: how Python writes it.
+static bool emit_as(ConstraintParser *p, double number, int form)
+{
+    return emit(p, (Code){.op = OP_NUMBER, .param = form, .number = number});
+}
+
 static bool emit_number(ConstraintParser *p, double number)
 {
-    return emit(p, (Code){.op = OP_NUMBER, .number = number});
+    return emit_as(p, number, VALUE_WHOLE);
 }
 
 // Takes what was emitted since `from` out again.
@@ -248,8 +243,9 @@ static bool nest(ConstraintParser *p, Precedence level)
 static bool parse_number(ConstraintParser *p)
 {
     double number = strtod(p->token.text, NULL);
+    bool real = strcspn(p->token.text, ".eE") < (size_t)p->token.len;
     advance(p);
-    return emit_number(p, number);
+    return emit_as(p, number, real ? VALUE_REAL : VALUE_WHOLE);
 }
 
 static bool parse_word(ConstraintParser *p)
@@ -261,11 +257,11 @@ static bool parse_word(ConstraintParser *p)
     const char *word =
         arena_strndup(p->space->arena, token.text + 1, (size_t)token.len - 2);
     double number = space_intern(p->space, word, &known);
-    if (!known)
+    if (!known && !p->domain)
         diag_warning(p->diags, span_of(p, token), "S005", "no parameter has the value '%s'",
                      word);
     advance(p);
-    return emit(p, (Code){.op = OP_NUMBER, .number = number});
+    return emit_as(p, number, VALUE_WORD);
 }
 
 static bool is_reserved(const ConstraintParser *p)
@@ -336,7 +332,7 @@ static bool parse_name(ConstraintParser *p)
     if (number)
         return emit_number(p, *number);
     if (param < 0 && (is_text(token, "True") || is_text(token, "False")))
-        return emit_number(p, is_text(token, "True"));
+        return emit_as(p, is_text(token, "True"), VALUE_TRUTH);
     if (param < 0)
         return space_no_parameter(p->space, span_of(p, token), "S002", name, p->diags);
     return emit(p, (Code){.op = OP_PARAM, .param = param});
@@ -391,6 +387,18 @@ static bool push_next(ConstraintParser *p, Sequence *out)
     return true;
 }
 
+// What code without parameters is worth.
+static bool constant(ConstraintParser *p, Snippet of, ConstraintToken at, const char *what,
+                     double *x)
+{
+    const Constraint code = {.code = of.code, .ncode = of.n};
+    for (int i = 0; i < of.n; i++)
+        if (of.code[i].op == OP_PARAM)
+            return diag_error(p->diags, span_of(p, at), "S007", "%s", what);
+    constraint_eval(&code, NULL, -1, NULL, 1, x);
+    return true;
+}
+
 // Up to three numbers of a range, as they are written: `range(` is read.
 static bool parse_range(ConstraintParser *p, double x[3])
 {
@@ -401,12 +409,8 @@ static bool parse_range(ConstraintParser *p, double x[3])
         ConstraintToken token = p->token;
         if (n == 3 || !push_next(p, &one))
             return n < 3 ? false : error_at(p, "S001", "expected `)`");
-        const Constraint code = {.code = one.at[0].code, .ncode = one.at[0].n};
-        for (int i = 0; i < code.ncode; i++)
-            if (code.code[i].op == OP_PARAM)
-                return diag_error(p->diags, span_of(p, token), "S007",
-                                  "a range needs numbers");
-        constraint_eval(&code, NULL, -1, NULL, 1, &given[n++]);
+        if (!constant(p, one.at[0], token, "a range needs numbers", &given[n++]))
+            return false;
     } while (accept(p, ","));
     x[0] = n == 1 ? 0 : given[0];
     x[1] = n == 1 ? given[0] : given[1];
@@ -414,18 +418,19 @@ static bool parse_range(ConstraintParser *p, double x[3])
     return expect(p, ")", "expected `,` or `)`");
 }
 
-enum { RANGE_MOST = 256 };
+enum { RANGE_MOST = 256, DOMAIN_MOST = INT16_MAX };
 
 static bool push_range(ConstraintParser *p, Sequence *out)
 {
     double x[3];
+    int most = p->domain ? DOMAIN_MOST : RANGE_MOST;
     ConstraintToken token = p->token;
     if (!parse_range(p, x))
         return false;
     double n = ceil((x[1] - x[0]) / x[2]);
-    if (!(n <= RANGE_MOST))
+    if (!(n <= most))
         return diag_error(p->diags, span_of(p, token), "S007",
-                          "a range of more than %d numbers", RANGE_MOST);
+                          "a range of more than %d numbers", most);
     for (int k = 0; k < n; k++) {
         int from = p->ncode;
         if (!emit_number(p, x[0] + k * x[2]))
@@ -454,8 +459,26 @@ static void go_back(ConstraintParser *p, ReaderPlace to)
     p->token = to.token;
 }
 
+// `if CONDITION`, after an item; false where it is not kept.
+static bool parse_only(ConstraintParser *p, const Code *otherwise, bool *kept)
+{
+    double holds;
+    int from = p->ncode;
+    ConstraintToken token = p->token;
+    if (!nest(p, LEVEL_OR))
+        return false;
+    if (otherwise)
+        return emit(p, *otherwise) && emit_op(p, OP_SELECT);
+    if (!constant(p, cut(p, from), token,
+                  "which items a list has cannot depend on parameters here", &holds))
+        return false;
+    *kept = holds != 0 && !isnan(holds);
+    return true;
+}
+
 // The items of `ITEM for NAME in SEQUENCE if CONDITION`; start: where ITEM begins, and the
-// reader stands at `for`. `otherwise` stands for an item whose condition does not hold.
+// reader stands at `for`. `otherwise` stands for an item whose condition does not hold;
+// NULL: it is left out.
 static bool write_out(ConstraintParser *p, ReaderPlace start, const Code *otherwise,
                       Sequence *out)
 {
@@ -472,8 +495,6 @@ static bool write_out(ConstraintParser *p, ReaderPlace start, const Code *otherw
         return false;
     ReaderPlace after = place(p), last = after;
     bool conditional = at(p, "if");
-    if (conditional && !otherwise)
-        return error_at(p, "S001", "no `if` in a comprehension here");
     for (int i = 0; i < over.len; i++) {
         int from = p->ncode;
         p->local = name;
@@ -483,11 +504,13 @@ static bool write_out(ConstraintParser *p, ReaderPlace start, const Code *otherw
         if (!nest(p, LEVEL_CHOICE))
             return false;
         go_back(p, after);
-        if (accept(p, "if") &&
-            (!nest(p, LEVEL_OR) || !emit(p, *otherwise) || !emit_op(p, OP_SELECT)))
+        bool kept = true;
+        if (accept(p, "if") && !parse_only(p, otherwise, &kept))
             return false;
         last = place(p);
-        VEC_PUSH(p->space->arena, out, cut(p, from));
+        Snippet item = cut(p, from);
+        if (kept)
+            VEC_PUSH(p->space->arena, out, item);
     }
     if (over.len == 0 && conditional)
         return error_at(p, "S001", "expected a list that is not empty");
@@ -498,39 +521,29 @@ static bool write_out(ConstraintParser *p, ReaderPlace start, const Code *otherw
     return true;
 }
 
-// Finds `for` on this level before the bracket closes: reading what comes before it is
-// only possible once its name is known.
-static bool is_comprehension(const ConstraintParser *p)
+// Goes to the `for` on this level, if there is one before the bracket closes: reading what
+// comes before it is only possible once its name is known.
+static bool find_for(ConstraintParser *p)
 {
-    ConstraintParser look = *p;
-    for (int depth = 0; look.token.kind != T_END; advance(&look)) {
-        if (at(&look, "(") || at(&look, "[") || at(&look, "{"))
+    for (int depth = 0; p->token.kind != T_END; advance(p)) {
+        if (at(p, "(") || at(p, "[") || at(p, "{"))
             depth++;
-        if ((at(&look, ")") || at(&look, "]") || at(&look, "}")) && depth-- == 0)
+        if ((at(p, ")") || at(p, "]") || at(p, "}")) && depth-- == 0)
             return false;
-        if (depth == 0 && at(&look, "for"))
+        if (depth == 0 && at(p, "for"))
             return true;
     }
     return false;
 }
 
-static void skip_to_for(ConstraintParser *p)
-{
-    for (int depth = 0; depth > 0 || !at(p, "for"); advance(p)) {
-        depth += at(p, "(") || at(p, "[") || at(p, "{");
-        depth -= at(p, ")") || at(p, "]") || at(p, "}");
-    }
-}
-
 static bool parse_items(ConstraintParser *p, const char *close, const Code *otherwise,
                         Sequence *out)
 {
-    if (is_comprehension(p)) {
-        ReaderPlace start = place(p);
-        skip_to_for(p);
+    ReaderPlace start = place(p);
+    if (find_for(p))
         return write_out(p, start, otherwise, out) &&
                expect(p, close, "expected the end of the list");
-    }
+    go_back(p, start);
     do
         if (!push_next(p, out))
             return false;
@@ -570,7 +583,10 @@ static bool parse_one_sequence(ConstraintParser *p, Sequence *out)
     const char *close = closing(p);
     if (!close)
         return error_at(p, "S001", "expected a list");
-    return parse_items(p, close, NULL, out);
+    return parse_items(p, close, NULL, out) &&
+           (out->len <= DOMAIN_MOST ||
+            diag_error(p->diags, span_of(p, start.token), "S007",
+                       "a list of more than %d values", DOMAIN_MOST));
 }
 
 // One, or several that are joined by +.
@@ -600,7 +616,9 @@ static bool parse_arguments(ConstraintParser *p, ConstraintOp op, Sequence *out)
     const ConstraintParser kept = *p;
     const char *close = NULL;
     bool range = at(p, "range") || at_wrapper(p);
-    if (!is_comprehension(p) && (range || (close = closing(p)))) {
+    bool comprehension = find_for(p);
+    go_back(p, place(&kept));
+    if (!comprehension && (range || (close = closing(p)))) {
         if (!(range ? parse_sequence(p, out) : parse_items(p, close, neutral(op), out)))
             return false;
         if (accept(p, ")"))
@@ -837,44 +855,9 @@ static bool parse_lambda(ConstraintParser *p)
     return expect(p, ":", "expected `:`");
 }
 
-// Conjuncts ------------------------------------------------------------------------------
+// Texts ----------------------------------------------------------------------------------
 
-static Constraint constraint_of(Space *space, const Code *code, int n)
-{
-    Code *copy = NEW_ARRAY(space->arena, Code, n);
-    memcpy(copy, code, sizeof *copy * (size_t)n);
-    Constraint constraint = {.code = copy, .ncode = n, .text = space->texts.len};
-    for (int i = 0; i < n; i++)
-        if (code[i].op == OP_PARAM)
-            constraint.params |= (uint64_t)1 << code[i].param;
-    return constraint;
-}
-
-static void add_conjunct(Space *space, const Code *code, int n)
-{
-    Constraint constraint = constraint_of(space, code, n);
-    VEC_PUSH(space->arena, &space->constraints, constraint);
-}
-
-int constraint_operand(const Code *code, int end)
-{
-    for (int need = 1; need > 0; end--)
-        need += arity(code[end - 1].op) - 1;
-    return end;
-}
-
-static void split_conjuncts(Space *space, const Code *code, int n)
-{
-    if (code[n - 1].op != OP_AND) {
-        add_conjunct(space, code, n);
-        return;
-    }
-    int right = constraint_operand(code, n - 1);
-    split_conjuncts(space, code, right);
-    split_conjuncts(space, code + right, n - 1 - right);
-}
-
-bool constraint_parse(Space *space, Span span, Constraint *whole, Diags *diags)
+static ConstraintParser open_text(Space *space, Span span, Diags *diags)
 {
     char *text = arena_strndup(space->arena, span.source->text, span.end);
     ConstraintParser p = {.space = space,
@@ -883,6 +866,12 @@ bool constraint_parse(Space *space, Span span, Constraint *whole, Diags *diags)
                           .text = text,
                           .end = text + span.start};
     advance(&p);
+    return p;
+}
+
+bool constraint_parse(Space *space, Span span, Constraint *whole, Diags *diags)
+{
+    ConstraintParser p = open_text(space, span, diags);
     if (!parse_lambda(&p) || !parse(&p, LEVEL_CHOICE))
         return false;
     if (p.token.kind != T_END)
@@ -892,6 +881,17 @@ bool constraint_parse(Space *space, Span span, Constraint *whole, Diags *diags)
     if (whole)
         *whole = constraint_of(space, p.code, p.ncode);
     else
-        split_conjuncts(space, p.code, p.ncode);
+        constraint_add(space, p.code, p.ncode);
     return true;
+}
+
+int constraint_items(Space *space, Span span, Snippet **item, Diags *diags)
+{
+    ConstraintParser p = open_text(space, span, diags);
+    Sequence found = {0};
+    p.domain = true;
+    bool ok = parse_sequence(&p, &found) &&
+              (p.token.kind == T_END || error_at(&p, "S001", "expected `+`"));
+    *item = found.at;
+    return ok ? found.len : -1;
 }

@@ -76,6 +76,13 @@ static void apply_lanes(ConstraintOp op, double *x, const double *y, int n)
     }
 }
 
+int constraint_operand(const Code *code, int end)
+{
+    for (int need = 1; need > 0; end--)
+        need += arity(code[end - 1].op) - 1;
+    return end;
+}
+
 // What does not depend on the varied parameter is computed once, in lane 0.
 typedef struct {
     bool uniform;

@@ -82,11 +82,25 @@ static inline bool is_unary(ConstraintOp op)
     return op > OP_PARAM && op < OP_UNARY_END;
 }
 
+static inline int arity(ConstraintOp op)
+{
+    return op == OP_NUMBER || op == OP_PARAM ? 0
+           : is_unary(op)                    ? 1
+           : op == OP_SELECT                 ? 3
+                                             : 2;
+}
+
 typedef struct {
     ConstraintOp op;
-    int param;
+    int param; // of a number how it was written: VALUE_WHOLE, ..
     double number;
 } Code;
+
+// A part of an expression, taken out of the code.
+typedef struct {
+    Code *code;
+    int n;
+} Snippet;
 
 // A relation, with the choices of its parameters by the numbers that constraints see.
 typedef struct {
@@ -119,6 +133,13 @@ typedef enum { ALWAYS_FALSE, ALWAYS_TRUE, UNDECIDED } Verdict;
 // Appends the conjuncts of a part of a source to the space; with `whole` it is kept there
 // instead, in one piece.
 bool constraint_parse(Space *space, Span span, Constraint *whole, Diags *diags);
+
+// Reads a list by itself, which is all of the text; how many items, or -1 with diagnostics.
+int constraint_items(Space *space, Span span, Snippet **item, Diags *diags);
+
+// A copy of code in the space; and its conjuncts as constraints of the space.
+Constraint constraint_of(Space *space, const Code *code, int n);
+void constraint_add(Space *space, const Code *code, int n);
 
 // Where the operand that ends before `end` begins in postfix code.
 int constraint_operand(const Code *code, int end);
@@ -222,10 +243,10 @@ struct Space {
     Arena *arena;
     int nparam;
     ParamRow param[SPACE_PARAMS_MAX];
-    Map words; // word to interned number
-    Map names; // defined name to its number
-    int nword;
-    VEC(const char *) texts; // constraints as given
+    Map words;                    // word to interned number
+    Map names;                    // defined name to its number
+    VEC(const char *) word_texts; // by their numbers
+    VEC(const char *) texts;      // constraints as given
     VEC(Constraint) constraints;
     VEC(const Relation *) relations;
     bool built, empty; // empty: a constraint without parameters is false

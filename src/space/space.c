@@ -47,8 +47,9 @@ double space_intern(Space *space, const char *word, bool *known)
     *known = number;
     if (!number) {
         number = NEW(space->arena, double);
-        *number = FIRST_WORD + space->nword++;
-        map_put(&space->words, arena_strdup(space->arena, word), number);
+        *number = FIRST_WORD + space->word_texts.len;
+        VEC_PUSH(space->arena, &space->word_texts, arena_strdup(space->arena, word));
+        map_put(&space->words, space->word_texts.at[space->word_texts.len - 1], number);
     }
     return *number;
 }
@@ -128,6 +129,34 @@ Space *space_like(const Space *space)
             space_add(like, param->name, param->value, param->n);
     }
     return like;
+}
+
+Constraint constraint_of(Space *space, const Code *code, int n)
+{
+    Code *copy = NEW_ARRAY(space->arena, Code, n);
+    memcpy(copy, code, sizeof *copy * (size_t)n);
+    Constraint constraint = {.code = copy, .ncode = n, .text = space->texts.len};
+    for (int i = 0; i < n; i++)
+        if (code[i].op == OP_PARAM)
+            constraint.params |= (uint64_t)1 << code[i].param;
+    return constraint;
+}
+
+static void add_conjunct(Space *space, const Code *code, int n)
+{
+    Constraint constraint = constraint_of(space, code, n);
+    VEC_PUSH(space->arena, &space->constraints, constraint);
+}
+
+void constraint_add(Space *space, const Code *code, int n)
+{
+    if (code[n - 1].op != OP_AND) {
+        add_conjunct(space, code, n);
+        return;
+    }
+    int right = constraint_operand(code, n - 1);
+    constraint_add(space, code, right);
+    constraint_add(space, code + right, n - 1 - right);
 }
 
 bool space_constrain_span(Space *space, Span span, Diags *diags)
@@ -231,6 +260,47 @@ const SpaceExpr *space_expression(Space *space, const char *where, const char *t
     SpaceExpr *expr = NEW(space->arena, SpaceExpr);
     Span span = whole_text(where, text, diags);
     return constraint_parse(space, span, &expr->code, diags) ? expr : NULL;
+}
+
+// A number, a truth value or a word as it is written, with a sign or without.
+static bool is_written(const Snippet *item)
+{
+    return item->n == 1 || (item->n == 2 && item->code[1].op == OP_NEG);
+}
+
+static bool read_item(const Space *space, const Snippet *from, SpaceItem *item)
+{
+    const Constraint code = {.code = from->code, .ncode = from->n};
+    for (int i = 0; i < from->n; i++)
+        if (from->code[i].op == OP_PARAM)
+            return false;
+    constraint_eval(&code, NULL, -1, NULL, 1, &item->number);
+    item->form = is_written(from) ? from->code[0].param : VALUE_WHOLE;
+    if (item->form == VALUE_WORD && from->n == 1)
+        item->word = space->word_texts.at[(int)(item->number - FIRST_WORD)];
+    return isfinite(item->number) && (item->form != VALUE_WORD || item->word);
+}
+
+// As in Python, where one of what is computed is real, all are.
+int space_items(Space *space, const char *where, const char *text, SpaceItem **item,
+                Diags *diags)
+{
+    enum { TEXT_MOST = 1 << 16 };
+    Snippet *from;
+    bool real = false, ok = strlen(text) <= TEXT_MOST;
+    int n = ok ? constraint_items(space, whole_text(where, text, diags), &from, diags) : 0;
+    *item = NEW_ARRAY(space->arena, SpaceItem, MAX(n, 1));
+    for (int i = 0; i < n && ok; i++) {
+        ok = read_item(space, &from[i], &(*item)[i]);
+        real |= !is_written(&from[i]) && (*item)[i].number != floor((*item)[i].number);
+    }
+    for (int i = 0; i < n && real; i++)
+        if (!is_written(&from[i]))
+            (*item)[i].form = VALUE_REAL;
+    if (!ok)
+        diag_error(diags, span_none, "S007",
+                   "%s: an item of the list has no value, or the text is too long", where);
+    return ok ? n : -1;
 }
 
 double space_evaluate(const Space *space, const SpaceExpr *expr, const Point *point)

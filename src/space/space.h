@@ -27,7 +27,7 @@ typedef struct {
 } SpaceParam;
 
 // 1 as 1, as True, as 1.0; 0.5 is 0.5 in all.
-enum { VALUE_WHOLE, VALUE_TRUTH, VALUE_REAL };
+enum { VALUE_WHOLE, VALUE_TRUTH, VALUE_REAL, VALUE_WORD };
 
 typedef struct Space Space;
 
@@ -87,6 +87,16 @@ void space_define_word(Space *space, const char *name, const char *word);
 typedef struct SpaceExpr SpaceExpr;
 const SpaceExpr *space_expression(Space *space, const char *where, const char *text,
                                   Diags *diags);
+// The values of a list as Python writes it: `[1, 2]`, `list(range(6))`,
+// `[2**i for i in range(6) if i > 1]`, and several joined by `+`. How many; -1 with
+// diagnostics. Owner: the space.
+typedef struct {
+    double number;
+    const char *word; // NULL: a number
+    int form;
+} SpaceItem;
+int space_items(Space *space, const char *where, const char *text, SpaceItem **item,
+                Diags *diags);
 // point may be NULL if the space has no parameters. NAN: a division by zero.
 double space_evaluate(const Space *space, const SpaceExpr *expr, const Point *point);
 

@@ -236,11 +236,10 @@ static json_t *cache_entry(const Exchange *exchange, const ExchangeTrial *trial)
     } else {
         json_object_set_new(entry, "__error__", json_string(verdicts[trial->status].error));
     }
-    json_t *rest =
-        json_pack("{s:f, s:f, s:f}", "compile_time", compile_ms(trial), "verification_time",
-                  trial->check_s * 1e3, "benchmark_time", trial->timing_s * 1e3);
-    json_object_update(entry, rest);
-    json_decref(rest);
+    json_object_update_new(entry,
+                           json_pack("{s:f, s:f, s:f}", "compile_time", compile_ms(trial),
+                                     "verification_time", trial->check_s * 1e3,
+                                     "benchmark_time", trial->timing_s * 1e3));
     for (int i = 0; trial->metric && i < exchange->nmetric; i++)
         if (isfinite(trial->metric[i]))
             json_object_set_new(entry, exchange->metric[i], json_real(trial->metric[i]));
@@ -249,10 +248,9 @@ static json_t *cache_entry(const Exchange *exchange, const ExchangeTrial *trial)
         json_object_set_new(entry, "groups", extents_json(shape.groups));
         json_object_set_new(entry, "local", extents_json(shape.local));
     }
-    rest = json_pack("{s:f, s:f, s:s}", "strategy_time", 0.0, "framework_time", 0.0,
-                     "timestamp", trial->when);
-    json_object_update(entry, rest);
-    json_decref(rest);
+    json_object_update_new(entry,
+                           json_pack("{s:f, s:f, s:s}", "strategy_time", 0.0,
+                                     "framework_time", 0.0, "timestamp", trial->when));
     return entry;
 }
 

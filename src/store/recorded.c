@@ -111,6 +111,21 @@ static double mean_of(const json_t *list)
     return sum / (double)json_array_size(list);
 }
 
+// A point whose evaluation took the runs, the building, and what the keys of `from` say.
+static RecordedPoint costed(const RecordedReader *r, double value, const json_t *runs,
+                            const json_t *building, const json_t *from,
+                            const char *const *key)
+{
+    RecordedPoint row = {.value = value,
+                         .twice = {NAN, NAN},
+                         .run_s = seconds(r, runs),
+                         .build_s = seconds(r, building)};
+    row.cost_s = row.run_s + row.build_s;
+    for (; *key; key++)
+        row.cost_s += seconds(r, json_object_get(from, *key));
+    return row;
+}
+
 static bool add_row(RecordedReader *r, RecordedPoint row)
 {
     if (!isfinite(row.value) || row.value >= FAILED_TIME)
@@ -174,14 +189,6 @@ static void set_direction(RecordedReader *r, const json_t *higher)
 
 // Kernel Tuner's cache files -------------------------------------------------------------
 
-static double entry_value(const RecordedReader *r, const json_t *entry)
-{
-    const json_t *value = json_object_get(entry, r->made->objective);
-    if (json_object_get(entry, "__error__"))
-        return NAN;
-    return number_or(value, NAN);
-}
-
 // forewarp's own key `passes` has the times of several recordings.
 static void read_twice(const json_t *entry, double twice[2])
 {
@@ -205,15 +212,14 @@ static bool read_extents(const json_t *entry, const char *key, double extent[3])
 static RecordedPoint entry_row(const RecordedReader *r, const json_t *entry)
 {
     static const char *const key[] = {"framework_time", "strategy_time",
-                                      "verification_time"};
+                                      "verification_time", NULL};
     const json_t *times = json_object_get(entry, "times");
-    RecordedPoint row = {
-        .value = entry_value(r, entry),
-        .run_s = seconds(r, times ? times : json_object_get(entry, "benchmark_time")),
-        .build_s = seconds(r, json_object_get(entry, "compile_time"))};
-    row.cost_s = row.run_s + row.build_s;
-    for (int i = 0; i < COUNTOF(key); i++)
-        row.cost_s += seconds(r, json_object_get(entry, key[i]));
+    double value = json_object_get(entry, "__error__")
+                       ? NAN
+                       : number_or(json_object_get(entry, r->made->objective), NAN);
+    RecordedPoint row =
+        costed(r, value, times ? times : json_object_get(entry, "benchmark_time"),
+               json_object_get(entry, "compile_time"), entry, key);
     read_twice(entry, row.twice);
     if (read_extents(entry, "groups", row.launch.groups) &&
         read_extents(entry, "local", row.launch.local))
@@ -294,19 +300,12 @@ static double result_value(const RecordedReader *r, const json_t *result)
 
 static RecordedPoint result_row(const RecordedReader *r, const json_t *result)
 {
-    static const char *const key[] = {"framework", "search_algorithm", "validation"};
+    static const char *const key[] = {"framework", "search_algorithm", "validation", NULL};
     const json_t *times = json_object_get(result, "times");
     const json_t *compilation = json_object_get(times, "compilation");
-    RecordedPoint row = {
-        .value = result_value(r, result),
-        .twice = {NAN, NAN},
-        .run_s = seconds(r, json_object_get(times, "runtimes")),
-        .build_s = seconds(r, compilation ? compilation
-                                          : json_object_get(times, "compilation_time"))};
-    row.cost_s = row.build_s + row.run_s;
-    for (int i = 0; i < COUNTOF(key); i++)
-        row.cost_s += seconds(r, json_object_get(times, key[i]));
-    return row;
+    return costed(r, result_value(r, result), json_object_get(times, "runtimes"),
+                  compilation ? compilation : json_object_get(times, "compilation_time"),
+                  times, key);
 }
 
 static bool read_result(RecordedReader *r, json_t *result, size_t number)
@@ -360,19 +359,14 @@ static json_t *ktt_value(const json_t *configuration, const char *name)
 
 static RecordedPoint ktt_row(const RecordedReader *r, const json_t *result)
 {
-    static const char *const key[] = {"TotalOverhead", "DataMovementOverhead",
+    static const char *const key[] = {"TotalOverhead",    "DataMovementOverhead",
                                       "SearcherOverhead", "ValidationOverhead",
-                                      "ExtraDuration"};
+                                      "ExtraDuration",    NULL};
     const char *status = json_string_value(json_object_get(result, "Status"));
     const json_t *duration = json_object_get(result, "TotalDuration");
     bool ok = status && strcmp(status, "Ok") == 0;
-    RecordedPoint row = {.value = ok ? number_or(duration, NAN) * r->unit_s * 1e3 : NAN,
-                         .twice = {NAN, NAN},
-                         .run_s = seconds(r, duration)};
-    row.cost_s = row.run_s;
-    for (int i = 0; i < COUNTOF(key); i++)
-        row.cost_s += seconds(r, json_object_get(result, key[i]));
-    return row;
+    return costed(r, ok ? number_or(duration, NAN) * r->unit_s * 1e3 : NAN, duration, NULL,
+                  result, key);
 }
 
 static bool read_ktt_result(RecordedReader *r, const json_t *result, size_t number)
@@ -419,70 +413,22 @@ static bool read_ktt(RecordedReader *r, json_t *root)
 
 // The space -----------------------------------------------------------------------------
 
-static int compare_words(const void *p, const void *q)
+// Of one column: all numbers, or all texts.
+static int compare_cells(const void *p, const void *q)
 {
-    return strcmp(*(const char *const *)p, *(const char *const *)q);
+    const Cell *a = p, *b = q;
+    return a->text ? strcmp(a->text, b->text) : compare_doubles(&a->number, &b->number);
 }
 
-static size_t unique(void *at, size_t n, size_t size,
-                     int (*compare)(const void *, const void *))
+// The different ones in order; how many.
+static int sort_cells(Cell *at, int n)
 {
-    char *item = at;
-    size_t kept = 0;
-    qsort(at, n, size, compare);
-    for (size_t i = 0; i < n; i++)
-        if (i == 0 || compare(item + i * size, item + (kept - 1) * size) != 0)
-            memmove(item + kept++ * size, item + i * size, size);
+    int kept = 0;
+    qsort(at, (size_t)n, sizeof *at, compare_cells);
+    for (int i = 0; i < n; i++)
+        if (i == 0 || compare_cells(&at[i], &at[kept - 1]) != 0)
+            at[kept++] = at[i];
     return kept;
-}
-
-static size_t place(const void *key, const void *at, size_t n, size_t size,
-                    int (*compare)(const void *, const void *))
-{
-    const char *found = bsearch(key, at, n, size, compare);
-    return (size_t)(found - (const char *)at) / size;
-}
-
-static bool is_domain(const RecordedReader *r, int param, size_t n)
-{
-    return n <= INT16_MAX || wrong_at(r, "too many values of parameter", r->param[param]);
-}
-
-static bool number_column(RecordedReader *r, int param, Point *point)
-{
-    int n = r->rows.len;
-    double *value = NEW_ARRAY(r->arena, double, n + 1);
-    for (int i = 0; i < n; i++)
-        value[i] = r->cells.at[(size_t)i * (size_t)r->nparam + (size_t)param].number;
-    size_t size = sizeof *value, values = unique(value, (size_t)n, size, compare_doubles);
-    if (!is_domain(r, param, values))
-        return false;
-    space_add(r->made->space, r->param[param], value, (int)values);
-    for (int i = 0; i < n; i++) {
-        double own = r->cells.at[(size_t)i * (size_t)r->nparam + (size_t)param].number;
-        point[i].choice[param] = (int16_t)place(&own, value, values, size, compare_doubles);
-    }
-    return true;
-}
-
-static bool word_column(RecordedReader *r, int param, Point *point)
-{
-    int n = r->rows.len;
-    const char **value = NEW_ARRAY(r->arena, const char *, n + 1);
-    const char **own = NEW_ARRAY(r->arena, const char *, n + 1);
-    for (int i = 0; i < n; i++) {
-        const Cell *cell = &r->cells.at[(size_t)i * (size_t)r->nparam + (size_t)param];
-        own[i] = cell->text ? cell->text : arena_printf(r->arena, "%.17g", cell->number);
-        value[i] = own[i];
-    }
-    size_t size = sizeof *value, values = unique(value, (size_t)n, size, compare_words);
-    if (!is_domain(r, param, values))
-        return false;
-    space_add_words(r->made->space, r->param[param], value, (int)values);
-    for (int i = 0; i < n; i++)
-        point[i].choice[param] =
-            (int16_t)place(&own[i], value, values, size, compare_words);
-    return true;
 }
 
 static bool is_number_column(const RecordedReader *r, int param)
@@ -490,6 +436,38 @@ static bool is_number_column(const RecordedReader *r, int param)
     for (int i = 0; i < r->rows.len; i++)
         if (!r->cells.at[(size_t)i * (size_t)r->nparam + (size_t)param].is_number)
             return false;
+    return true;
+}
+
+static bool make_column(RecordedReader *r, int param, Point *point)
+{
+    int n = r->rows.len;
+    bool numbers = is_number_column(r, param);
+    Cell *own = NEW_ARRAY(r->arena, Cell, n + 1), *value = NEW_ARRAY(r->arena, Cell, n + 1);
+    for (int i = 0; i < n; i++) {
+        own[i] = r->cells.at[(size_t)i * (size_t)r->nparam + (size_t)param];
+        if (!numbers && !own[i].text)
+            own[i].text = arena_printf(r->arena, "%.17g", own[i].number);
+        value[i] = own[i];
+    }
+    int values = sort_cells(value, n);
+    if (values > INT16_MAX)
+        return wrong_at(r, "too many values of parameter", r->param[param]);
+    double *number = NEW_ARRAY(r->arena, double, values + 1);
+    const char **word = NEW_ARRAY(r->arena, const char *, values + 1);
+    for (int i = 0; i < values; i++) {
+        number[i] = value[i].number;
+        word[i] = value[i].text;
+    }
+    if (numbers)
+        space_add(r->made->space, r->param[param], number, values);
+    else
+        space_add_words(r->made->space, r->param[param], word, values);
+    for (int i = 0; i < n; i++) {
+        const Cell *at =
+            bsearch(&own[i], value, (size_t)values, sizeof *value, compare_cells);
+        point[i].choice[param] = (int16_t)(at - value);
+    }
     return true;
 }
 
@@ -502,8 +480,7 @@ static bool make_space(RecordedReader *r)
     Point *point = NEW_ARRAY(r->arena, Point, r->rows.len);
     made->space = space_new();
     for (int i = 0; i < r->nparam; i++)
-        if (!(is_number_column(r, i) ? number_column(r, i, point)
-                                     : word_column(r, i, point)))
+        if (!make_column(r, i, point))
             return false;
     space_only(made->space, point, r->rows.len);
     if (!space_build(made->space, r->diags))

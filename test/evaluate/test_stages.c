@@ -11,6 +11,9 @@
 
 #include "evaluate/stages.h"
 
+#include "measure/json.h"
+#include "search/encode.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +44,11 @@ static Recorded *make_record(double slower, Diags *diags)
     return made;
 }
 
+static double number(const json_t *json, const char *key)
+{
+    return json_number_of(json, key, NAN);
+}
+
 static void test_two_stages(void **state)
 {
     (void)state;
@@ -48,23 +56,31 @@ static void test_two_stages(void **state)
     Diags diags;
     diags_init(&diags, arena);
     Recorded *record = make_record(1, &diags);
-    Stages stages, again;
-    assert_true(stages_run(record, model_find("ann"), STAGE_ALL, 2, 1, &stages, &diags));
-    const StageFirst *first = &stages.first[1]; // 200 points
-    assert_int_equal(first->first, 200);
-    assert_true(first->runs > 200 && first->runs < 300);
-    assert_true(first->error > 0 && first->error < 0.02);
-    assert_true(first->rank > 0.99);
-    assert_true(first->right > 0.97 && first->plain < 0.9);
+    json_t *stages = stages_run(record, model_find("ann"), STAGE_ALL, 2, 1, &diags);
+    assert_non_null(stages);
+    const json_t *firsts = json_object_get(stages, "first_stages");
+    assert_true(json_array_size(firsts) < STAGE_FIRSTS); // too few for 4000
+    const json_t *first = json_array_get(firsts, 1), *with, *without;
+    assert_true(number(first, "first") == 200);
+    assert_true(number(first, "tried") > 200 && number(first, "tried") < 300);
+    assert_true(number(first, "error") > 0 && number(first, "error") < 0.02);
+    assert_true(number(first, "rank") > 0.99);
+    assert_true(number(first, "failures_right") > 0.97 &&
+                number(first, "larger_kind") < 0.9);
     // What times alone promise fails; what is learnt of failures keeps clear of it.
-    assert_true(first->without[0].failed > 0.5);
-    assert_true(first->with[0].failed < 0.1);
-    assert_int_equal(first->with[0].empty, 0);
-    assert_true(first->with[0].slowdown < 1.05 && first->with[0].slowdown >= 1);
-    assert_int_equal(stages.first[STAGE_FIRSTS - 1].first, 0); // too few for 4000
-    assert_int_equal(stages.nscatter, STAGE_SCATTER);
-    assert_true(stages_run(record, model_find("ann"), STAGE_ALL, 2, 1, &again, &diags));
-    assert_true(again.first[1].error == first->error); // whatever the threads do
+    with = json_array_get(json_object_get(first, "second"), 0);
+    without = json_array_get(json_object_get(first, "second_ignoring_failures"), 0);
+    assert_true(number(without, "failed") > 0.5);
+    assert_true(number(with, "failed") < 0.1);
+    assert_true(number(with, "empty") == 0);
+    assert_true(number(with, "slowdown") < 1.05 && number(with, "slowdown") >= 1);
+    assert_int_equal(json_array_size(json_object_get(stages, "scatter")), 100);
+    json_t *again = stages_run(record, model_find("ann"), STAGE_ALL, 2, 1, &diags);
+    const json_t *other = json_array_get(json_object_get(again, "first_stages"), 1);
+    assert_true(number(other, "error") ==
+                number(first, "error")); // whatever the threads do
+    json_decref(stages);
+    json_decref(again);
     recorded_free(record);
     arena_free(arena);
 }
@@ -79,8 +95,7 @@ static void test_too_few(void **state)
         "{\"tune_params_keys\": [\"x\"], \"cache\": {\"1\": {\"x\": 1, "
         "\"time\": 1.0}, \"2\": {\"x\": 2, \"time\": 2.0}}}";
     Recorded *c = recorded_parse("other.json", other, strlen(other), &diags);
-    Stages stages;
-    assert_false(stages_run(c, model_find("ann"), STAGE_ALL, 1, 1, &stages, &diags));
+    assert_null(stages_run(c, model_find("ann"), STAGE_ALL, 1, 1, &diags));
     recorded_free(c);
     arena_free(arena);
 }

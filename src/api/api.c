@@ -30,8 +30,7 @@ int fw_worker(int argc, char **argv, int *status)
 
 void api_message(Diags *diags, char **message)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     diags_print(&text, diags);
     if (message)
         *message = text.len ? xstrdup(text.text) : NULL;
@@ -41,10 +40,9 @@ void api_message(Diags *diags, char **message)
 
 bool api_given(const void *value, const char *what, char **message)
 {
-    Diags diags;
     if (value)
         return true;
-    diags_init(&diags, arena_new());
+    Diags diags = {.arena = arena_new()};
     diag_error(&diags, span_none, "C090", "the %s is NULL", what);
     api_message(&diags, message);
     return false;
@@ -75,8 +73,7 @@ const char *api_worker(const char *worker, Arena *arena, Diags *diags)
 
 const char *api_store(const char *store, Arena *arena)
 {
-    Buf path;
-    buf_init(&path);
+    Buf path = buf_new();
     store_default_path(&path);
     const char *copy = arena_strdup(arena, api_or(store, path.text));
     buf_release(&path);
@@ -144,8 +141,7 @@ static fw_problem *bound(Problem *problem, const char *sizes, Diags *diags, char
 static void load_deep(void *user)
 {
     Loading *l = user;
-    Diags diags;
-    diags_init(&diags, arena_new());
+    Diags diags = {.arena = arena_new()};
     Problem *problem =
         l->text ? problem_parse(l->name, l->text, &diags) : problem_load(l->name, &diags);
     l->made = bound(problem, l->sizes, &diags, l->message);
@@ -252,10 +248,9 @@ static bool find_device(const char *id, const char *worker, DeviceInfo *info, Di
 
 fw_device *fw_device_open(const char *id, const char *worker, char **message)
 {
-    Diags diags;
     if (!api_given(id, "name of the device", message))
         return NULL;
-    diags_init(&diags, arena_new());
+    Diags diags = {.arena = arena_new()};
     fw_device *device = xcalloc(1, sizeof *device);
     bool ok = find_device(id, worker, &device->info, &diags);
     api_message(&diags, message);
@@ -267,14 +262,12 @@ fw_device *fw_device_open(const char *id, const char *worker, char **message)
 
 fw_device *fw_device_adopt(const char *name, void *queue, char **message)
 {
-    Diags diags;
-    Buf log;
     if (!api_given(name, "kind", message))
         return NULL;
     fw_device *device = xcalloc(1, sizeof *device);
     const DeviceKind *kind = device_kind(name);
-    diags_init(&diags, arena_new());
-    buf_init(&log);
+    Diags diags = {.arena = arena_new()};
+    Buf log = buf_new();
     Device *opened = kind ? kind->adopt(queue, &log) : NULL;
     if (opened) {
         device->info = *kind->info(opened);

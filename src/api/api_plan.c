@@ -27,8 +27,7 @@ bool api_options(const fw_plan_options *o, const fw_device *device, Arena *arena
                       .place = {.folder = workplace_folder(arena), .worker = o->worker}};
     if (strategy && !search_find(strategy))
         return diag_error(diags, span_none, "C010", "there is no strategy `%s`", strategy);
-    Diags quiet;
-    diags_init(&quiet, arena);
+    Diags quiet = {.arena = arena};
     const char *worker = api_worker(o->worker, arena, &quiet);
     options->place.worker = worker;
     const char *program = api_worker(NULL, arena, &quiet);
@@ -114,8 +113,7 @@ static bool rank(PlanMaking *m, Ranking *ranking)
     const DeviceInfo *device = &m->device->info;
     Weights *weights = NEW(m->arena, Weights);
     Predictor by = {0};
-    Diags quiet;
-    diags_init(&quiet, m->arena);
+    Diags quiet = {.arena = m->arena};
     if (!problem->program)
         return false;
     if (m->options.models)
@@ -190,8 +188,7 @@ static bool run_search(PlanMaking *m, fw_origin origin)
     if (!point_parse(m->variants.space, result.point, &point))
         BUG("the point of a search is not of its space");
     m->plan->baseline_ns = isfinite(result.baseline_ns) ? result.baseline_ns : 0;
-    Buf rule;
-    buf_init(&rule);
+    Buf rule = buf_new();
     if (spans)
         rule_print(&rule, &range.rule);
     bool ok = set_plan(m, &point, spans ? rule.text : NULL, origin, result.best_ns);
@@ -355,17 +352,14 @@ double fw_plan_baseline(const fw_plan *plan)
 int fw_plan_host(const fw_plan *plan, const char *stem, char **header, char **body,
                  char **message)
 {
-    Diags diags;
-    Buf head, text;
     if (!api_given(header, "place for the header", message) ||
         !api_given(body, "place for the body", message))
         return 0;
     *header = *body = NULL;
     if (!api_given(plan, "plan", message) || !api_given(stem, "stem", message))
         return 0;
-    diags_init(&diags, arena_new());
-    buf_init(&head);
-    buf_init(&text);
+    Diags diags = {.arena = arena_new()};
+    Buf head = buf_new(), text = buf_new();
     HostPart part = {.recipe = &plan->recipe, .device = ""};
     bool ok = recipe_host(&part, 1, stem, &head, &text, &diags);
     *header = ok ? xstrdup(head.text) : NULL;

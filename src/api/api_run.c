@@ -15,8 +15,7 @@ static void give_log(const Buf *log, const char *what, char **message)
         n--;
     if (!message)
         return;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_printf(&text, "forewarp: error: %s: %.*s\n", what, (int)n, log->text);
     *message = xstrdup(text.text);
     buf_release(&text);
@@ -42,14 +41,13 @@ struct fw_queue {
 
 fw_queue *fw_queue_open(const fw_device *device, char **message)
 {
-    Buf log;
     int index;
     const DeviceKind *kind;
     if (!api_given(device, "device", message))
         return NULL;
     if (!device_parse(device->info.id, &kind, &index))
         BUG("a device of no kind: %s", device->info.id);
-    buf_init(&log);
+    Buf log = buf_new();
     fw_queue *queue = xcalloc(1, sizeof *queue);
     *queue = (fw_queue){kind, kind->open(index, &log)};
     if (finish(queue->device != NULL, &log, device->info.id, message))
@@ -88,10 +86,9 @@ static bool is_its_device(const fw_plan *plan, const Loaded *loaded, Buf *log)
 
 fw_executable *fw_load(const fw_plan *plan, void *queue, char **message)
 {
-    Buf log;
     if (!api_given(plan, "plan", message))
         return NULL;
-    buf_init(&log);
+    Buf log = buf_new();
     fw_executable *made = xcalloc(1, sizeof *made);
     made->loaded = loaded_new(&plan->recipe, queue, &log);
     bool ok = made->loaded && is_its_device(plan, made->loaded, &log);
@@ -110,11 +107,10 @@ void fw_executable_free(fw_executable *executable)
 
 int fw_resize(fw_executable *executable, const int64_t *size, int n, char **message)
 {
-    Buf log;
     if (!api_given(executable, "executable", message) ||
         (n != 0 && !api_given(size, "list of sizes", message)))
         return 0;
-    buf_init(&log);
+    Buf log = buf_new();
     bool ok = loaded_resize(executable->loaded, size, n, &log);
     return finish(ok, &log, "resize", message);
 }
@@ -122,22 +118,20 @@ int fw_resize(fw_executable *executable, const int64_t *size, int n, char **mess
 int fw_execute(fw_executable *executable, void *queue, void *const *buffer, int n,
                char **message)
 {
-    Buf log;
     if (!api_given(executable, "executable", message) ||
         !api_given(buffer, "list of buffers", message))
         return 0;
-    buf_init(&log);
+    Buf log = buf_new();
     bool ok = loaded_run(executable->loaded, queue, buffer, n, &log);
     return finish(ok, &log, "execute", message);
 }
 
 int fw_run(fw_executable *executable, void *const *array, int n, char **message)
 {
-    Buf log;
     if (!api_given(executable, "executable", message) ||
         !api_given(array, "list of arrays", message))
         return 0;
-    buf_init(&log);
+    Buf log = buf_new();
     bool ok = loaded_run_host(executable->loaded, array, n, &log);
     return finish(ok, &log, "run", message);
 }

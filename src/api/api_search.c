@@ -42,7 +42,6 @@ static bool open_search(fw_search *s, const fw_plan_options *o, Diags *diags)
 fw_search *fw_search_open(const fw_problem *problem, const fw_device *device,
                           const fw_plan_options *options, char **message)
 {
-    Diags diags;
     if (!api_given(problem, "problem", message) || !api_given(device, "device", message))
         return NULL;
     fw_search *s = xcalloc(1, sizeof *s);
@@ -50,7 +49,7 @@ fw_search *fw_search_open(const fw_problem *problem, const fw_device *device,
     s->device = *device;
     s->arena = arena_new();
     buf_init(&s->text);
-    diags_init(&diags, arena_new());
+    Diags diags = {.arena = arena_new()};
     bool ok = open_search(s, options, &diags);
     api_message(&diags, message);
     if (ok)
@@ -164,11 +163,10 @@ static bool measure(fw_search *s, const char *text, fw_trial *told, Diags *diags
 
 int fw_search_measure(fw_search *s, const char *point, fw_trial *trial, char **message)
 {
-    Diags diags;
     if (!api_given(s, "search", message) || !api_given(point, "point", message) ||
         !api_given(trial, "trial", message))
         return 0;
-    diags_init(&diags, arena_new());
+    Diags diags = {.arena = arena_new()};
     bool ok = measure(s, point, trial, &diags);
     api_message(&diags, message);
     return ok;
@@ -193,10 +191,9 @@ static bool make_plan(fw_search *s, const char *text, fw_plan *plan, Diags *diag
 
 fw_plan *fw_search_plan(fw_search *s, const char *point, char **message)
 {
-    Diags diags;
     if (!api_given(s, "search", message))
         return NULL;
-    diags_init(&diags, arena_new());
+    Diags diags = {.arena = arena_new()};
     fw_plan *plan = api_plan(&s->device);
     bool ok = make_plan(s, point, plan, &diags);
     api_message(&diags, message);
@@ -210,13 +207,11 @@ fw_plan *fw_search_plan(fw_search *s, const char *point, char **message)
 
 char *fw_wisdom_export(const char *path, char **message)
 {
-    Diags diags;
     Wisdom wisdom = {0};
-    diags_init(&diags, arena_new());
+    Diags diags = {.arena = arena_new()};
     Store *store = store_open(api_store(path, diags.arena), &diags);
     bool ok = store && wisdom_load(store, diags.arena, &wisdom, &diags);
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     if (ok)
         wisdom_print(&text, &wisdom);
     store_close(store);
@@ -230,11 +225,10 @@ int fw_wisdom_import(const char *path, const char *name, const char *text, char 
 {
     if (!api_given(name, "name", message) || !api_given(text, "text", message))
         return -1;
-    Diags diags;
     Wisdom wisdom = {0};
     int changed = 0;
     Source source = {name, text, strlen(text)};
-    diags_init(&diags, arena_new());
+    Diags diags = {.arena = arena_new()};
     Store *store = NULL;
     bool ok = wisdom_parse(&source, diags.arena, &wisdom, &diags) &&
               (store = store_open(api_store(path, diags.arena), &diags)) &&
@@ -249,10 +243,9 @@ int fw_wisdom_forget(const char *path, const fw_problem *problem, const fw_devic
 {
     if (!api_given(problem, "problem", message) || !api_given(device, "device", message))
         return 0;
-    Diags diags;
     Variants variants = {0};
     StoreKey key;
-    diags_init(&diags, arena_new());
+    Diags diags = {.arena = arena_new()};
     Store *store = store_open(api_store(path, diags.arena), &diags);
     bool opened =
         store && variants_open(&variants, problem->problem, &device->info, &diags);

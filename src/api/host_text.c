@@ -288,8 +288,7 @@ static void put_resize(Host *host, int number)
 
 static void put_resizes(Host *host)
 {
-    Buf helpers;
-    buf_init(&helpers);
+    Buf helpers = buf_new();
     for (int i = 0; i < host->n; i++)
         put_resize(host, i);
     put_helpers(&helpers, host->resize.text);
@@ -416,8 +415,7 @@ static void put_c_run(Buf *out, const Host *host)
 static void put_c_body(Buf *out, const Host *host)
 {
     const Recipe *recipe = host->recipe;
-    Buf rest;
-    buf_init(&rest);
+    Buf rest = buf_new();
     for (int i = 0; i < recipe->job.nlaunch; i++) {
         buf_printf(&rest,
                    "static void fw_launch%d(void *const *caller, void *const *scratch", i);
@@ -468,8 +466,7 @@ static const struct {
 // Is there a function stem_run in a text of C?
 static bool runs_already(const char *source, const char *stem)
 {
-    Buf run;
-    buf_init(&run);
+    Buf run = buf_new();
     buf_printf(&run, "%s_run", stem);
     bool found = strstr(source, run.text) != NULL;
     buf_release(&run);

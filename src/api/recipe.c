@@ -223,8 +223,7 @@ static bool add_rule(Joining *j, const char *text, Diags *diags)
 
 static const char *rule_head(const Joining *j)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_printf(&text, "// %s\n//\n// Which kernels for which sizes:\n",
                problem_label(j->variants->problem));
     for (int i = 0; i < j->recipe->rule.n; i++) {
@@ -559,8 +558,7 @@ static bool lend_all(const Loaded *loaded, void *const *buffer, int n, DeviceArg
         size_t before = log->len;
         if (lend(loaded, i, &buffer[i], &lent[i], log))
             continue;
-        Buf why;
-        buf_init(&why);
+        Buf why = buf_new();
         buf_puts(&why, log->text + before);
         log->text[log->len = before] = 0;
         buf_printf(log, "buffer %d (%s): %s", i, loaded->argument[i].name, why.text);
@@ -743,7 +741,6 @@ bool host_part_compile(HostPart *part, const char *device_id, Diags *diags)
     const DeviceKind *kind;
     const char *target = target_name(part->recipe->target);
     int index;
-    Buf log;
     if (!device_parse(device_id, &kind, &index) || strcmp(kind->target, target) != 0)
         return diag_error(
             diags, span_none, "C057",
@@ -755,7 +752,7 @@ bool host_part_compile(HostPart *part, const char *device_id, Diags *diags)
                           "--binary is not for the target %s, which is compiled with the "
                           "host program",
                           target);
-    buf_init(&log);
+    Buf log = buf_new();
     bool ok = compile_part(part, kind, index, &log) ||
               diag_world(diags, "C057", "the kernels do not compile for %s: %s", device_id,
                          log.text);

@@ -127,8 +127,7 @@ char *arena_strdup(Arena *arena, const char *text)
 
 char *arena_vprintf(Arena *arena, const char *format, va_list args)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_vprintf(&text, format, args);
     return buf_keep(&text, arena);
 }

@@ -100,10 +100,11 @@ void *vec_grow(Arena *arena, void *at, size_t item, int len, int *cap);
 // buf.c: growable text -----------------------------------------------------------
 
 typedef struct {
-    char *text; // always NUL-terminated after buf_init
+    char *text; // always NUL-terminated
     size_t len, cap;
 } Buf;
 
+Buf buf_new(void); // empty; owner: the caller, buf_release or buf_keep
 void buf_init(Buf *buf);
 void buf_release(Buf *buf);
 void buf_clear(Buf *buf);
@@ -195,6 +196,7 @@ const char *temp_parent(void); // $TMPDIR or /tmp
 
 // map.c: strings to pointers -------------------------------------------------------
 
+// All 0 but for the arena: empty.
 typedef struct {
     struct MapSlot *slot;
     int len, cap;
@@ -221,6 +223,7 @@ typedef struct {
     uint64_t s[4];
 } Rng;
 
+Rng rng_new(uint64_t seed);
 void rng_seed(Rng *rng, uint64_t seed);
 uint64_t rng_next(Rng *rng);
 uint64_t rng_below(Rng *rng, uint64_t n);   // uniform in [0, n), unbiased; n > 0
@@ -284,7 +287,8 @@ typedef struct {
     const char *message;
 } Diag;
 
-// The first 20 diagnostics are kept; later ones are only counted.
+// The first 20 diagnostics are kept; later ones are only counted. All 0 but for the arena:
+// none.
 typedef struct {
     Arena *arena;
     VEC(Diag) list;
@@ -315,7 +319,7 @@ typedef struct {
     char best[32];
     int distance;
 } Guess;
-void guess_init(Guess *guess, const char *name);
+Guess guess_new(const char *name);
 void guess_offer(Guess *guess, const char *candidate);
 // ``; did you mean `x`?``, or nothing when no name offered is near.
 void guess_print(Buf *out, const Guess *guess);

@@ -13,11 +13,17 @@ static void buf_reserve(Buf *buf, size_t more)
     buf->text = xrealloc(buf->text, buf->cap);
 }
 
+Buf buf_new(void)
+{
+    Buf buf = {0};
+    buf_reserve(&buf, 63);
+    buf.text[0] = 0;
+    return buf;
+}
+
 void buf_init(Buf *buf)
 {
-    *buf = (Buf){0};
-    buf_reserve(buf, 63);
-    buf->text[0] = 0;
+    *buf = buf_new();
 }
 
 void buf_release(Buf *buf)

@@ -74,8 +74,7 @@ static bool read_all(gzFile file, size_t most, Buf *buf, Buf *why)
 
 bool file_read(const char *path, size_t most, Buf *buf)
 {
-    Buf why;
-    buf_init(&why);
+    Buf why = buf_new();
     int fd = file_open(path, &why);
     gzFile file = fd < 0 ? NULL : gzdopen(fd, "rb");
     if (fd >= 0 && !file)
@@ -93,8 +92,7 @@ bool file_read(const char *path, size_t most, Buf *buf)
 
 Source *source_read(const char *path, Arena *arena, const char **why)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     bool ok = file_read(path, FILE_TEXT_MOST, &text);
     size_t len = text.len;
     const char *kept = buf_keep(&text, arena);
@@ -166,8 +164,7 @@ bool file_write(const char *path, const void *bytes, size_t len)
 {
     if (is_special(path))
         return write_special(path, bytes, len);
-    Buf temp;
-    buf_init(&temp);
+    Buf temp = buf_new();
     FILE *f = open_beside(path, &temp);
     bool ok = f && write_all(f, bytes, len);
     int saved = errno;
@@ -264,8 +261,7 @@ bool path_ends(const char *path, const char *ending)
 
 char *path_in(const char *folder, const char *name)
 {
-    Buf path;
-    buf_init(&path);
+    Buf path = buf_new();
     buf_printf(&path, "%s/%s", folder, name);
     return path.text;
 }

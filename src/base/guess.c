@@ -26,10 +26,10 @@ static int edit_distance(const char *a, const char *b)
     return row[n];
 }
 
-void guess_init(Guess *guess, const char *name)
+Guess guess_new(const char *name)
 {
     // Half of a short name may differ, and two letters of a long one.
-    *guess = (Guess){.name = name, .distance = 1 + (int)MIN(strlen(name) / 2, 2)};
+    return (Guess){.name = name, .distance = 1 + (int)MIN(strlen(name) / 2, 2)};
 }
 
 void guess_offer(Guess *guess, const char *candidate)
@@ -53,8 +53,7 @@ void guess_print(Buf *out, const Guess *guess)
 
 void guess_print_known(Buf *out, const char *name, const char *const *known, int n)
 {
-    Guess guess;
-    guess_init(&guess, name);
+    Guess guess = guess_new(name);
     for (int i = 0; i < n; i++)
         guess_offer(&guess, known[i]);
     guess_print(out, &guess);

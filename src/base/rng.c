@@ -14,10 +14,17 @@ static uint64_t splitmix(uint64_t *x)
     return z ^ (z >> 31);
 }
 
+Rng rng_new(uint64_t seed)
+{
+    Rng rng;
+    for (int i = 0; i < 4; i++)
+        rng.s[i] = splitmix(&seed);
+    return rng;
+}
+
 void rng_seed(Rng *rng, uint64_t seed)
 {
-    for (int i = 0; i < 4; i++)
-        rng->s[i] = splitmix(&seed);
+    *rng = rng_new(seed);
 }
 
 static uint64_t rotl(uint64_t x, int k)

@@ -90,8 +90,7 @@ static bool is_kept(int fd)
 
 static bool make(TempFolder *folder, const char *parent, const char *prefix)
 {
-    Buf path;
-    buf_init(&path);
+    Buf path = buf_new();
     buf_printf(&path, "%s/%s-XXXXXX", parent, prefix);
     folder->path = mkdtemp(path.text);
     if (!folder->path) {

@@ -121,8 +121,7 @@ static bool make(const KernelRow *row, int64_t n, const char *shape,
 {
     *made = (MadeKernel){.row = row, .arena = arena_new()};
     buf_init(&made->candidate.source);
-    Diags quiet;
-    diags_init(&quiet, made->arena);
+    Diags quiet = {.arena = made->arena};
     Binding binding[8];
     int count = bind_sizes(made->arena, row->sizes, n, binding, COUNTOF(binding));
     made->problem = problem_parse(row->name, row->text, &quiet);
@@ -143,8 +142,7 @@ static bool make(const KernelRow *row, int64_t n, const char *shape,
     options.name = arena_printf(made->arena, "m%d", number);
     for (int d = 0; row->class == CLASS_EMPTY && d < 2; d++)
         options.global[d] = n;
-    Buf prelude;
-    buf_init(&prelude);
+    Buf prelude = buf_new();
     const Target *target = target_find(device->target);
     emit_prelude(&prelude, target, made->problem->bound);
     bool ok = body && candidate_build(made->problem, made->problem->bound, body, &options,

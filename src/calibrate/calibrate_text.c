@@ -217,13 +217,12 @@ static bool read_text(char *text, Arena *arena, Calibration *c, int *line_number
 
 bool calibration_read(const char *path, Arena *arena, Calibration *c, Diags *diags)
 {
-    Buf text;
     int line = 0;
     *c = (Calibration){.launch_ns = INFINITY};
     // Counts do not depend on it; a derivation wants one.
     snprintf(c->device.target, sizeof c->device.target, "%s",
              language_name[LANGUAGE_OPENCL]);
-    buf_init(&text);
+    Buf text = buf_new();
     bool ok = file_read(path, FILE_DATA_MOST, &text) ||
               diag_world(diags, "M002", "cannot read %s: %s", path, text.text);
     ok = ok && (read_text(text.text, arena, c, &line) ||

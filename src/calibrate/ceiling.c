@@ -136,8 +136,7 @@ static double measure(const char *name, const char *text, const Binding *binding
 {
     Bench b;
     Arena *arena = arena_new();
-    Diags quiet;
-    diags_init(&quiet, arena);
+    Diags quiet = {.arena = arena};
     double best = INFINITY;
     if (bench_open(&b, name, text, binding, n, site, &quiet))
         best = bench_best(&b, shapes, &quiet);

@@ -18,8 +18,7 @@ enum { FORMAT_VERSION = 2 };
 
 static const char *weights_folder(Arena *arena)
 {
-    Buf path;
-    buf_init(&path);
+    Buf path = buf_new();
     user_folder(&path, "XDG_DATA_HOME", ".local/share");
     buf_puts(&path, "/weights");
     return buf_keep(&path, arena);
@@ -55,8 +54,7 @@ static json_t *overlap_json(const Overlap *o)
 static json_t *weights_json(const Weights *w)
 {
     json_t *list = json_array();
-    Buf name;
-    buf_init(&name);
+    Buf name = buf_new();
     for (int p = 0; p < PROPERTIES; p++) {
         buf_clear(&name);
         counts_name(&name, p);
@@ -149,9 +147,8 @@ static const char *load_json(Weights *w, const json_t *json)
 
 static const char *load_path(Weights *w, const char *path, Buf *why)
 {
-    Buf text;
     json_error_t error;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_clear(why);
     if (!file_read(path, FILE_TEXT_MOST, &text)) {
         buf_puts(why, text.text);
@@ -194,8 +191,7 @@ bool weights_load(Weights *w, const char *path, const char *device, Diags *diags
 {
     if (path && access(path, R_OK) != 0)
         return diag_world(diags, "M019", "cannot read %s: %s", path, strerror(errno));
-    Buf why;
-    buf_init(&why);
+    Buf why = buf_new();
     const char *wrong = path ? load_path(w, path, &why) : NULL;
     bool found = path ? !wrong : load_stored(w, device, diags->arena, &why);
     if (wrong)

@@ -26,8 +26,7 @@ static void show(void *user, const char *kernel, int done, int of)
 
 static void print_weights(const Weights *w)
 {
-    Buf name;
-    buf_init(&name);
+    Buf name = buf_new();
     printf("%-44s  %12s  %12s  %s\n", "property", "ns each", "std. error", "kernels");
     for (int p = 0; p < PROPERTIES; p++) {
         if (!w->support[p])
@@ -53,8 +52,7 @@ static void print_demands(const Overlap *o)
 
 static bool write_rows(Options *o, const Calibration *c)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     calibration_write(&text, c);
     bool ok = cli_write(o, o->csv, &text);
     buf_release(&text);

@@ -11,22 +11,19 @@
 
 static json_t *type_json(const char *name, const Type *type)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     type_print(&text, type);
     json_t *shape = json_array();
     for (; type->kind == T_ARRAY; type = type->elem) {
         int64_t value;
-        Buf len;
-        buf_init(&len);
+        Buf len = buf_new();
         arith_print(&len, type->len);
         json_array_append_new(shape, arith_is_const(type->len, &value)
                                          ? json_integer(value)
                                          : json_string(len.text));
         buf_release(&len);
     }
-    Buf elem;
-    buf_init(&elem);
+    Buf elem = buf_new();
     type_print(&elem, type);
     json_t *json = json_pack("{s:s, s:s, s:s, s:o}", "name", name, "type", text.text,
                              "element", elem.text, "shape", shape);
@@ -61,8 +58,7 @@ static json_t *program_json(const Problem *problem, const Program *program)
 static void print_program(const Program *program)
 {
     const Function *main = program->main;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_printf(&text, "%s\n", main->name);
     for (int i = 0; i < main->nparam; i++) {
         buf_printf(&text, "  in   %s: ", main->params[i]->name);
@@ -160,8 +156,7 @@ static void print_script(const Script *script)
     for (int out = 0; out < 2; out++)
         for (int i = 0; i < (out ? script->noutput : script->ninput); i++) {
             const Elem *elem = &script->elem[out ? script->output[i] : i];
-            Buf text;
-            buf_init(&text);
+            Buf text = buf_new();
             type_print(&text, elem->type);
             printf("  %-3s  %s: %s%s\n", out ? "out" : "in", elem->name, text.text,
                    elem->is_uniform ? ", the same for all" : "");

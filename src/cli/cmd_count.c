@@ -42,11 +42,10 @@ static bool find_counts(Counting *c, Arena *arena)
 // "1234", or "about 1234" where it was not counted exactly; NULL without sizes.
 static const char *value_text(const Counting *c, int property)
 {
-    Buf text;
     Ratio value;
     if (!c->given)
         return NULL;
-    buf_init(&text);
+    Buf text = buf_new();
     if (!counts_eval(c->counts, property, c->sample, c->nsample, &value))
         buf_printf(&text, "about %.0f", c->number[property]);
     else
@@ -58,9 +57,7 @@ static const char *value_text(const Counting *c, int property)
 
 static void print_property(const Counting *c, int property, json_t *json)
 {
-    Buf name, formula;
-    buf_init(&name);
-    buf_init(&formula);
+    Buf name = buf_new(), formula = buf_new();
     counts_name(&name, property);
     const char *refused = counts_refused(c->counts, property);
     const char *value = value_text(c, property);

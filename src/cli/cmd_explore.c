@@ -25,8 +25,7 @@ static void show(void *user, const char *stage, int64_t done, int64_t of)
 
 static const char *command_text(Options *o, const ExploreRequest *request)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_printf(&text, "forewarp explore %s -s ", o->file);
     for (int i = 0; i < o->nbinding; i++)
         buf_printf(&text, "%s%s=%lld", i ? "," : "", o->binding[i].name,
@@ -57,8 +56,7 @@ static bool load_predictor(Options *o, const DeviceInfo *info, ExploreRequest *r
 {
     Predictor *by = NEW(o->arena, Predictor);
     Weights *weights = NEW(o->arena, Weights);
-    Diags quiet;
-    diags_init(&quiet, o->arena);
+    Diags quiet = {.arena = o->arena};
     request->by = by;
     if (weights_load(weights, o->model, NULL, &quiet))
         by->weights = weights;
@@ -99,8 +97,7 @@ static bool make_request(Options *o, const Problem *problem, Screen *screen,
 
 static void print_result(const Problem *problem, const ExploreResult *r)
 {
-    Buf counts;
-    buf_init(&counts);
+    Buf counts = buf_new();
     trial_counts(&counts, r->count);
     printf("%s: %d distinct expressions, %lld points in %.1f s", problem_label(problem),
            r->expressions, (long long)r->rows, r->generation_s);
@@ -121,8 +118,7 @@ int cmd_explore(Options *o)
         return 2;
     if (o->again && !(request.again = dataset_read(o->again, o->arena, &o->diags)))
         return 1;
-    Buf csv;
-    buf_init(&csv);
+    Buf csv = buf_new();
     bool ok = explore(problem, &request, &csv, &result, &o->diags);
     screen_close(&screen);
     if (ok) {

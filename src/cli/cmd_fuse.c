@@ -198,8 +198,7 @@ static void print_known(const FuseSpace *space, const Cover *cover)
 
 static void print_covers(const FuseSpace *space, const Cover *cover, int ncover)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     printf("\n  covers that move the fewest words an instance\n");
     for (int i = 0; i < ncover; i++) {
         buf_clear(&text);
@@ -242,8 +241,7 @@ static int print_text(Options *o)
     o->script = script_load(o->file, o->binding, o->nbinding, &o->diags, &ok);
     if (!ok)
         return 2;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     script_print(&text, o->script);
     fputs(text.text, stdout);
     buf_release(&text);

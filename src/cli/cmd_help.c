@@ -90,8 +90,7 @@ static HelpRow metric_row(int i)
 
 static void put_row(int width, HelpRow row)
 {
-    Buf name;
-    buf_init(&name);
+    Buf name = buf_new();
     if (strcmp(row.suffix, "xyz") == 0) // never without one
         buf_printf(&name, "%sx, %sy, %sz", row.name, row.name, row.name);
     else
@@ -282,10 +281,8 @@ static bool list_mentions(const char *word)
 
 static void no_help(Options *o, const char *word)
 {
-    Guess guess;
-    Buf text;
-    buf_init(&text);
-    guess_init(&guess, word);
+    Buf text = buf_new();
+    Guess guess = guess_new(word);
     for (int i = 0; i < COMMANDS; i++)
         guess_offer(&guess, commands[i].name);
     for (int t = 0; t < TOPICS; t++) {

@@ -35,8 +35,7 @@ typedef struct {
 
 static const char *property_name(const PredictCommand *p, int property)
 {
-    Buf name;
-    buf_init(&name);
+    Buf name = buf_new();
     counts_name(&name, property);
     return buf_keep(&name, p->o->arena);
 }
@@ -189,14 +188,13 @@ typedef struct {
 
 static bool read_asked(Options *o, AskedPoints *asked)
 {
-    Buf text;
     *asked = (AskedPoints){0};
     if (path_ends(o->points, ".json") || path_ends(o->points, ".json.gz")) {
         asked->recorded = recorded_read(o->points, NULL, &o->diags);
         asked->n = asked->recorded ? asked->recorded->n : 0;
         return asked->recorded;
     }
-    buf_init(&text);
+    Buf text = buf_new();
     bool ok = dataset_text(o->points, &text, &o->diags);
     char *copy = arena_strdup(o->arena, ok ? text.text : "");
     asked->line = NEW_ARRAY(o->arena, char *, text.len + 1);
@@ -212,7 +210,6 @@ static bool predict_point(const PredictCommand *p, const AskedPoints *asked, int
 {
     const Space *space = derive_space(p->variants.derivation);
     Point point, recorded;
-    Diags quiet;
     derive_single(p->variants.derivation, &point);
     if (asked->recorded)
         space_point(asked->recorded->space, (uint64_t)number, &recorded);
@@ -223,7 +220,7 @@ static bool predict_point(const PredictCommand *p, const AskedPoints *asked, int
         return false;
     DeviceModel device;
     Arena *scratch = arena_new();
-    diags_init(&quiet, scratch);
+    Diags quiet = {.arena = scratch};
     IrMark mark = ir_mark(p->problem->ir);
     describe_device(&p->weights.device, &device);
     FeatureSetting setting = {&device, p->problem->binding, p->problem->nbinding};
@@ -241,8 +238,7 @@ static bool predict_points(PredictCommand *p)
     Options *o = p->o;
     AskedPoints asked;
     int known = 0;
-    Buf lines;
-    buf_init(&lines);
+    Buf lines = buf_new();
     bool ok = read_asked(o, &asked);
     for (int i = 0; i < asked.n; i++) {
         double seconds;
@@ -270,8 +266,7 @@ int cmd_predict(Options *o)
     if (o->shares)
         return cli_predict_shares(o, p.problem) ? 0 : 2;
     DeviceInfo *all;
-    Diags quiet;
-    diags_init(&quiet, o->arena);
+    Diags quiet = {.arena = o->arena};
     int n = o->model ? 0 : devices_list(o->arena, NULL, cli_stop(), &all, &quiet);
     const char *asked = o->device;
     for (int i = 0; i < n; i++)

@@ -21,9 +21,8 @@ const char *cli_report(Options *o, const char *const *record, int n, const char 
 {
     Analysis a[CLI_LIST_MAX] = {{0}};
     const Analysis *of[CLI_LIST_MAX];
-    Buf page;
     bool ok = true;
-    buf_init(&page);
+    Buf page = buf_new();
     for (int i = 0; i < n && ok; i++) {
         const Run *run = run_read(record[i], o->arena, &o->diags);
         ok =
@@ -45,9 +44,7 @@ const char *cli_report(Options *o, const char *const *record, int n, const char 
 void cli_report_live(const Run *run, const char *folder)
 {
     const Analysis unknown = {.run = run};
-    Buf page, path;
-    buf_init(&page);
-    buf_init(&path);
+    Buf page = buf_new(), path = buf_new();
     buf_printf(&path, "%s/%s.html", folder, run->name);
     report_page(&page, (const Analysis *[]){&unknown}, 1, true);
     file_write(path.text, page.text, page.len);

@@ -140,8 +140,7 @@ static json_t *run_json(const Options *o, const RunCommand *run)
 
 static void print_run(Options *o, const RunCommand *run)
 {
-    Buf time;
-    buf_init(&time);
+    Buf time = buf_new();
     cli_time(&time, run->trial.time_ns);
     printf("%s on %s: %s", problem_label(run->problem), runner_device(run->runner)->name,
            time.text);

@@ -101,8 +101,7 @@ static json_t *result_json(const TuneResult *r)
 
 static void print_row(const char *what, double ns, const TuneResult *r)
 {
-    Buf time;
-    buf_init(&time);
+    Buf time = buf_new();
     if (!isfinite(ns))
         buf_puts(&time, "-");
     else
@@ -156,8 +155,7 @@ static void print_objectives(const TuneResult *r)
 
 static void print_result(const TuneResult *r)
 {
-    Buf counts;
-    buf_init(&counts);
+    Buf counts = buf_new();
     trial_counts(&counts, r->count);
     printf("%s on %s", r->problem, r->device);
     if (r->devices > 1)
@@ -225,9 +223,7 @@ static json_t *range_json(const RangeResult *r)
 
 static void print_range_row(const RangeSize *size)
 {
-    Buf best, chosen;
-    buf_init(&best);
-    buf_init(&chosen);
+    Buf best = buf_new(), chosen = buf_new();
     cli_time(&best, size->best_ns);
     cli_time(&chosen, size->chosen_ns);
     printf("  %-36s %12s %12s %8.1f %%\n", strchr(size->label, ' ') + 1, best.text,
@@ -238,8 +234,7 @@ static void print_range_row(const RangeSize *size)
 
 static void print_range(const RangeResult *r)
 {
-    Buf counts;
-    buf_init(&counts);
+    Buf counts = buf_new();
     trial_counts(&counts, r->base.count);
     printf("%s on %s\n  %lld trials (%lld from the store) in %.1f s:%s\n", r->base.problem,
            r->base.device, (long long)r->base.trials, (long long)r->base.reused,
@@ -252,8 +247,7 @@ static void print_range(const RangeResult *r)
            r->kernels == 1 ? "" : "s");
     for (int i = 0; i < r->rule.n; i++) {
         const RuleRow *row = &r->rule.row[i];
-        Buf tests;
-        buf_init(&tests);
+        Buf tests = buf_new();
         rule_print_tests(&tests, row);
         printf("    %s: %s\n", row->ntest ? tests.text : i ? "else" : "all", row->point);
         buf_release(&tests);

@@ -12,8 +12,7 @@
 
 static bool put_text(Options *o, const char *path, const Wisdom *wisdom)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     wisdom_print(&text, wisdom);
     bool ok = cli_write(o, path, &text);
     buf_release(&text);

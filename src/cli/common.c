@@ -143,8 +143,7 @@ const char *cli_store(Options *o)
 {
     if (o->store)
         return o->store;
-    Buf path;
-    buf_init(&path);
+    Buf path = buf_new();
     store_default_path(&path);
     return buf_keep(&path, o->arena);
 }
@@ -196,8 +195,7 @@ bool cli_write(Options *o, const char *path, const Buf *text)
 
 bool cli_json(Options *o, json_t *json)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     if (o->json)
         put_json(&text, json);
     bool ok = !o->json || cli_write(o, o->json, &text);
@@ -208,8 +206,7 @@ bool cli_json(Options *o, json_t *json)
 
 bool cli_result(Options *o, json_t *json)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     if (cli_prints(o))
         report_result(&text, json);
     bool ok = cli_put(o, &text);
@@ -220,8 +217,7 @@ bool cli_result(Options *o, json_t *json)
 bool cli_unknown(Options *o, const char *code, const char *what, const char *name,
                  const char *const *known, int n)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     guess_print_known(&text, name, known, n);
     diag_error(&o->diags, span_none, code, "there is no %s `%s`%s", what, name, text.text);
     buf_release(&text);
@@ -233,8 +229,7 @@ enum { VALUES_SHOWN = 20 };
 static bool no_value(Options *o, const Space *space, int param, const char *value)
 {
     int n = space_param(space, param)->n;
-    Buf known;
-    buf_init(&known);
+    Buf known = buf_new();
     for (int i = 0; i < MIN(n, VALUES_SHOWN); i++) {
         buf_puts(&known, i ? ", " : "");
         space_value_print(&known, space, param, i);

@@ -176,8 +176,7 @@ static void bash_command(int command, Buf *words)
 
 static void print_bash(void)
 {
-    Buf words;
-    buf_init(&words);
+    Buf words = buf_new();
     printf("# Completion of forewarp for bash; printed by `forewarp help --completion "
            "bash`.\n_forewarp()\n{\n"
            "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
@@ -255,8 +254,7 @@ static void zsh_command(int command, Buf *words)
 
 static void print_zsh(void)
 {
-    Buf words;
-    buf_init(&words);
+    Buf words = buf_new();
     printf("#compdef forewarp\n# Completion of forewarp for zsh; printed by `forewarp help "
            "--completion zsh`.\n_forewarp()\n{\n    local -a list\n    list=(\n");
     for (int c = 0; c < COMMANDS; c++) {

@@ -48,8 +48,7 @@ static bool read_all(Picking *p)
 static void at_random(const Picking *p, TermRange terms, double *before)
 {
     (void)terms;
-    Rng rng;
-    rng_seed(&rng, p->o->seed);
+    Rng rng = rng_new(p->o->seed);
     for (int i = 0; i < p->judged->n; i++)
         before[i] = (double)rng_below(&rng, 1u << 30);
 }

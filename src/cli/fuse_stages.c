@@ -44,8 +44,7 @@ static void put_read(Buf *out, const Pipeline *p, const StageRead *read, int dim
 
 static void print_stages(const Pipeline *p)
 {
-    Buf reads;
-    buf_init(&reads);
+    Buf reads = buf_new();
     printf("\n  %-6s %-10s %8s  reads\n", "stage", "name", "work");
     for (int v = 0; v < p->script.ncall; v++) {
         const Stage *stage = &p->stage[v];
@@ -77,10 +76,7 @@ static void print_counts(const Problem *problem, const Pipeline *p)
 static void print_fusions(const Pipeline *p, const Fusion *const *list, int n,
                           const StageRates *rates)
 {
-    Buf set, tiles, time;
-    buf_init(&set);
-    buf_init(&tiles);
-    buf_init(&time);
+    Buf set = buf_new(), tiles = buf_new(), time = buf_new();
     printf("\n  %-18s %11s  %-10s  %12s\n", "fusion", "bytes/apart", "tiles", "predicted");
     for (int i = 0; i < MIN(n, SHOWN_MOST); i++) {
         buf_clear(&set);
@@ -105,8 +101,7 @@ static void print_covers(const Pipeline *p, const StageRates *rates)
            "kernel\n",
            rates->gbs, rates->ops, rates->launch_ns / 1e3);
     for (int i = 0; i < p->ncover; i++) {
-        Buf time;
-        buf_init(&time);
+        Buf time = buf_new();
         cli_time(&time, p->cover[i].cost);
         printf("  %12s  %s\n", time.text, p->label[i]);
         buf_release(&time);
@@ -116,8 +111,7 @@ static void print_covers(const Pipeline *p, const StageRates *rates)
             "  divided into %d parts of at most %d stages, no kernel has stages of two\n",
             p->space->nparts, PART_MAX);
     if (p->ncover && (p->space->nparts > 1 || p->space->cut || p->cover[0].cut)) {
-        Buf least;
-        buf_init(&least);
+        Buf least = buf_new();
         cli_time(&least, pipeline_least(p, rates));
         printf("  the first is %s; no cover at all takes less than %s\n",
                p->cover[0].cut ? "the best that was found"

@@ -99,8 +99,7 @@ static void put_argument(Buf *out, const char *text)
 
 static const char *command_line(Arena *arena, int argc, char **argv)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_puts(&text, "forewarp");
     for (int i = 0; i < argc; i++) {
         buf_putc(&text, ' ');
@@ -166,8 +165,7 @@ static int run_command(const Command *command, int argc, char **argv)
         return 1;
     }
     int status = options.bad || !cli_allows(&options) ? 2 : command->run(&options);
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     (cli_colour(&options, STDERR_FILENO) ? diags_paint : diags_print)(&text,
                                                                       &options.diags);
     cli_paint(text.text);
@@ -182,10 +180,8 @@ static int run_command(const Command *command, int argc, char **argv)
 
 static int no_command(const char *name)
 {
-    Guess guess;
-    Buf hint;
-    guess_init(&guess, name);
-    buf_init(&hint);
+    Guess guess = guess_new(name);
+    Buf hint = buf_new();
     for (int i = 0; i < COMMANDS; i++)
         guess_offer(&guess, commands[i].name);
     guess_print(&hint, &guess);

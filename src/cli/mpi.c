@@ -162,8 +162,7 @@ Mpi *mpi_open(Options *o)
 static int say_all(Options *o, int status)
 {
     int worst = diags_exit_status(&o->diags);
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     diags_print(&text, &o->diags);
     cli_paint(text.text);
     buf_release(&text);

@@ -44,10 +44,9 @@ static bool find_roofline(Forecast *s)
 static double ask(const Forecast *s, const Point *point)
 {
     FeatureSetting setting = {&s->device, s->problem->binding, s->problem->nbinding};
-    Diags quiet;
     double found;
     Arena *scratch = arena_new();
-    diags_init(&quiet, scratch);
+    Diags quiet = {.arena = scratch};
     IrMark mark = ir_mark(s->problem->ir);
     Unit *unit = derive_unit(s->derivation, point, true, scratch, &quiet);
     if (!unit || !predictor_seconds(&s->by, unit, &setting, scratch, &found))

@@ -33,9 +33,7 @@ static size_t unfinished(const char *text, size_t len)
 static ssize_t write_guarded(void *cookie, const char *text, size_t len)
 {
     OutputGuard *guard = cookie;
-    Buf all, shown;
-    buf_init(&all);
-    buf_init(&shown);
+    Buf all = buf_new(), shown = buf_new();
     buf_write(&all, guard->held, guard->n);
     buf_write(&all, text, len);
     guard->n = unfinished(all.text, all.len);

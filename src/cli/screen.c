@@ -105,9 +105,7 @@ static void cut_line(Buf *line)
 
 static void paint(Screen *s, double now)
 {
-    Buf line, whole;
-    buf_init(&line);
-    buf_init(&whole);
+    Buf line = buf_new(), whole = buf_new();
     s->last_s = now;
     s->shown = s->terminal;
     put_moment(&line, s, &s->moment, now);

@@ -68,13 +68,11 @@ static bool put_owners(Buf *out, const char *word, size_t n)
 static void put_hint(Buf *out, const Command *command, const char *word, size_t n)
 {
     char dashed[64];
-    Guess guess;
     if (put_owners(out, word, n))
         return;
-    Buf asked;
-    buf_init(&asked);
+    Buf asked = buf_new();
     buf_printf(&asked, "--%.*s", (int)n, word);
-    guess_init(&guess, asked.text);
+    Guess guess = guess_new(asked.text);
     for (int i = 0; i < OPTIONS; i++)
         if (has(command, i)) {
             snprintf(dashed, sizeof dashed, "--%s", option_rows[i].name);
@@ -86,8 +84,7 @@ static void put_hint(Buf *out, const Command *command, const char *word, size_t 
 
 static void refuse(const Command *command, const char *word, size_t n)
 {
-    Buf hint;
-    buf_init(&hint);
+    Buf hint = buf_new();
     put_hint(&hint, command, word, n);
     fprintf(stderr,
             "forewarp %s: there is no option `--%.*s`%s\n`forewarp help %s` lists the "

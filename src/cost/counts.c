@@ -456,8 +456,7 @@ void counts_name(Buf *out, int property)
 
 int counts_find(const char *name)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     int found = -1;
     for (int p = 0; p < PROPERTIES && found < 0; p++) {
         buf_clear(&text);

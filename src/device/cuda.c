@@ -145,8 +145,7 @@ static int count_devices(const Driver *cu)
 static int cuda_count(void)
 {
     Driver cu;
-    Buf log;
-    buf_init(&log);
+    Buf log = buf_new();
     int n = load_driver(&cu, &log) ? count_devices(&cu) : 0;
     buf_release(&log);
     return n;
@@ -457,9 +456,7 @@ static DeviceStatus make_cubin(Device *device, const DeviceText *text, Buf *cubi
 static void build_wait(Device *device)
 {
     static const DeviceText text = {.source = wait_text, .options = ""};
-    Buf cubin, ignored;
-    buf_init(&cubin);
-    buf_init(&ignored);
+    Buf cubin = buf_new(), ignored = buf_new();
     if (make_cubin(device, &text, &cubin, &ignored, &ignored) == DEV_OK &&
         device->cu.cuModuleLoadData(&device->wait_module, cubin.text) == CU_OK)
         device->cu.cuModuleGetFunction(&device->wait, device->wait_module, "fw_wait");
@@ -469,9 +466,7 @@ static void build_wait(Device *device)
 
 static DeviceStatus cuda_compile(Device *device, const DeviceText *text, Buf *log)
 {
-    Buf cubin, symbols;
-    buf_init(&cubin);
-    buf_init(&symbols);
+    Buf cubin = buf_new(), symbols = buf_new();
     DeviceStatus status = make_cubin(device, text, &cubin, &symbols, log);
     buf_release(&symbols);
     buf_release(&cubin);
@@ -481,10 +476,8 @@ static DeviceStatus cuda_compile(Device *device, const DeviceText *text, Buf *lo
 static DeviceStatus cuda_build(Device *device, const DeviceText *text, Module **module,
                                Buf *log)
 {
-    Buf cubin, symbols;
     void *loaded;
-    buf_init(&cubin);
-    buf_init(&symbols);
+    Buf cubin = buf_new(), symbols = buf_new();
     DeviceStatus status = make_cubin(device, text, &cubin, &symbols, log);
     if (status == DEV_OK)
         status = status_of(&device->cu, device->cu.cuModuleLoadData(&loaded, cubin.text),

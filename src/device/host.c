@@ -138,8 +138,7 @@ static const char *find_compiler(Buf *version)
 
 static int host_count(void)
 {
-    Buf version;
-    buf_init(&version);
+    Buf version = buf_new();
     int n = find_compiler(&version) ? 1 : 0;
     buf_release(&version);
     return n;
@@ -216,9 +215,8 @@ static void describe(DeviceInfo *info, const char *version)
 
 static Device *host_open(int index, Buf *log)
 {
-    Buf version;
     Device *device = NULL;
-    buf_init(&version);
+    Buf version = buf_new();
     const char *compiler = find_compiler(&version);
     if (index != 0)
         buf_puts(log, "there is only one host device: 'host'\n");
@@ -388,8 +386,7 @@ static void try_flags(Device *device)
 {
     static const char text[] = "int fw_nothing; int fw_nothing = 0;\n";
     Files files;
-    Buf ignored;
-    buf_init(&ignored);
+    Buf ignored = buf_new();
     device->flags_known = true;
     bool written = open_files(&files, text, &ignored);
     for (int drop = 0; written && drop < 4; drop++) {
@@ -407,8 +404,7 @@ static bool compile_adapting(Device *device, const char *options, const Files *f
                              Buf *log)
 {
     bool openmp = device->openmp, native = device->native;
-    Buf said;
-    buf_init(&said);
+    Buf said = buf_new();
     bool ok = compile(device, options, files, &said);
     if (!ok && !device->flags_known) {
         try_flags(device);

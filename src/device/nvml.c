@@ -22,9 +22,8 @@ enum { CLOCK_MULTIPROCESSOR = 1, CLOCK_MEMORY = 2 };
 
 static bool find_symbols(Nvml *nvml, void *library)
 {
-    Buf unsaid;
     bool ok = true;
-    buf_init(&unsaid);
+    Buf unsaid = buf_new();
 #define NVML(name, args)                                                                   \
     ok = ok && library_find(library, #name, "libnvidia-ml", &nvml->name, &unsaid);
 #include "device/cuda.def"
@@ -71,8 +70,7 @@ static unsigned clock_mhz(const Nvml *nvml, int which)
 void nvml_limits(const Nvml *nvml, char *out, size_t size)
 {
     unsigned mw = 0;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     if (nvml && clock_mhz(nvml, CLOCK_MULTIPROCESSOR))
         buf_printf(&text, "%u MHz", clock_mhz(nvml, CLOCK_MULTIPROCESSOR));
     if (nvml && clock_mhz(nvml, CLOCK_MEMORY))

@@ -58,8 +58,7 @@ static bool is_there(const char *folder, const char *name)
 // Takes root/part for the toolkit's headers if they are there.
 static bool try_headers(Nvrtc *nvrtc, const char *root, const char *part)
 {
-    Buf folder;
-    buf_init(&folder);
+    Buf folder = buf_new();
     buf_printf(&folder, "%s/%s", root, part);
     bool found = root[0] && is_there(folder.text, "cuda_runtime.h") &&
                  folder.len < COUNTOF(nvrtc->include) - sizeof "-I/cccl";
@@ -161,10 +160,9 @@ static void cache_path(const Nvrtc *nvrtc, const DeviceText *text, const char *a
 // The symbols, n of them, come before the cubin.
 static bool cache_read(const char *path, int n, Buf *cubin, Buf *symbols)
 {
-    Buf file;
     char hex[KEY + 1] = "";
     size_t start = KEY;
-    buf_init(&file);
+    Buf file = buf_new();
     bool ok = file_read(path, FILE_DATA_MOST, &file) && file.len > KEY;
     if (ok)
         hash_hex(hash_bytes(file.text + KEY, file.len - KEY, 0), hex);
@@ -183,10 +181,8 @@ static bool cache_read(const char *path, int n, Buf *cubin, Buf *symbols)
 // A cache that cannot be written is no cache, and no reason to fail.
 static void cache_write(const char *path, const Buf *cubin, const Buf *symbols)
 {
-    Buf file, body;
     char hex[KEY + 1];
-    buf_init(&file);
-    buf_init(&body);
+    Buf file = buf_new(), body = buf_new();
     buf_write(&body, symbols->text, symbols->len);
     buf_write(&body, cubin->text, cubin->len);
     hash_hex(hash_bytes(body.text, body.len, 0), hex);
@@ -333,9 +329,8 @@ DeviceStatus nvrtc_compile(const Nvrtc *nvrtc, const DeviceText *text, const cha
 {
     if (!cache)
         return compile(nvrtc, text, arch, cubin, symbols, log);
-    Buf path;
     DeviceStatus status = DEV_OK;
-    buf_init(&path);
+    Buf path = buf_new();
     cache_path(nvrtc, text, arch, cache, &path);
     if (!cache_read(path.text, text->nname, cubin, symbols)) {
         status = compile(nvrtc, text, arch, cubin, symbols, log);

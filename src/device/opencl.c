@@ -129,9 +129,8 @@ static int opencl_count(void)
 
 static void get_text(cl_device_id id, cl_device_info what, char *out, size_t size)
 {
-    Buf text;
     size_t len = 0;
-    buf_init(&text);
+    Buf text = buf_new();
     if (clGetDeviceInfo(id, what, 0, NULL, &len) == CL_SUCCESS && len > 0) {
         char *value = xcalloc(len + 1, 1);
         clGetDeviceInfo(id, what, len, value, NULL);
@@ -835,10 +834,9 @@ static DeviceStatus opencl_enqueue(Device *device, Module *module, void *queue,
 static void opencl_usage(Device *device, Module *module, const char *name,
                          KernelUsage *usage)
 {
-    Buf unsaid;
     cl_ulong bytes = 0;
     *usage = (KernelUsage){-1, -1, -1};
-    buf_init(&unsaid);
+    Buf unsaid = buf_new();
     const ClKernel *kernel = find_kernel(device, module, name, &unsaid);
     if (kernel &&
         clGetKernelWorkGroupInfo(kernel->kernel, device->id, CL_KERNEL_LOCAL_MEM_SIZE,

@@ -109,10 +109,9 @@ void eval_curve(const double *prediction, const double *throughput, int n, doubl
 EvalCost eval_cost_simulated(const double *throughput, const double *time_ns, int n,
                              double goal, int repeat, uint64_t seed)
 {
-    Rng rng;
     EvalCost sum = {0};
     double *order = xcalloc((size_t)n + 1, sizeof *order);
-    rng_seed(&rng, seed);
+    Rng rng = rng_new(seed);
     for (int k = 0; k < repeat; k++) {
         for (int i = 0; i < n; i++)
             order[i] = rng_double(&rng);

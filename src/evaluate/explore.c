@@ -80,8 +80,7 @@ static Expr *body_of(Explorer *x, const Lowered *row, Diags *diags)
 // once, when an expression is found, not quickly.
 static Unit *lowered(Explorer *x, Expr *expr, const KernelOptions *options, bool quickly)
 {
-    Diags quiet;
-    diags_init(&quiet, x->scratch);
+    Diags quiet = {.arena = x->scratch};
     KernelOptions quick = *options;
     quick.quick = quickly;
     return lower(x->problem->bound, expr, &quick, x->scratch, &quiet);
@@ -213,8 +212,7 @@ static bool complete(Explorer *x, Lowered *row, int first)
     Mark m = mark(x);
     FeatureSetting setting = {&x->request->model, x->problem->binding,
                               x->problem->nbinding};
-    Diags quiet;
-    diags_init(&quiet, x->scratch);
+    Diags quiet = {.arena = x->scratch};
     Expr *body = body_of(x, row, &quiet);
     Unit *unit = body ? lowered(x, body, &row->options, true) : NULL;
     bool ok = unit && first_launch(unit, row->global, row->local) &&
@@ -278,8 +276,7 @@ static bool complete_point(Explorer *x, Lowered *row)
     const ExploreRequest *request = x->request;
     FeatureSetting setting = {&request->model, x->problem->binding, x->problem->nbinding};
     Mark m = mark(x);
-    Diags quiet;
-    diags_init(&quiet, x->scratch);
+    Diags quiet = {.arena = x->scratch};
     row->options = derive_options(x->derivation, &row->point);
     Expr *body = body_of(x, row, &quiet);
     Unit *unit = body ? lowered(x, body, &row->options, true) : NULL;
@@ -358,8 +355,7 @@ static bool explore_points(Explorer *x)
     x->derivation = derive_new(x->problem->bound, &x->request->info, x->diags);
     if (!x->derivation)
         return false;
-    Map seen;
-    map_init(&seen, x->arena);
+    Map seen = {.arena = x->arena};
     int wanted = x->request->expressions, led = x->request->by != NULL;
     Point first[16];
     derive_plain(x->derivation, &first[0]);
@@ -443,8 +439,7 @@ static bool as_written(Explorer *x, Lowered *row, const Dataset *data, int of)
     FeatureSetting setting = {&x->request->model, x->problem->binding,
                               x->problem->nbinding};
     Mark m = mark(x);
-    Diags quiet;
-    diags_init(&quiet, x->scratch);
+    Diags quiet = {.arena = x->scratch};
     Unit *unit = lower_as_written(x->problem->bound, row->of->expr, &row->options,
                                   x->scratch, &quiet);
     bool ok = unit && features_unit(unit, &setting, row->feature);
@@ -478,8 +473,7 @@ static bool add_again(Explorer *x, const Dataset *data, int of)
 
 static bool explore_again(Explorer *x)
 {
-    Buf size;
-    buf_init(&size);
+    Buf size = buf_new();
     write_size(x->problem, &size);
     const Dataset *data = x->request->again;
     int n;
@@ -562,9 +556,8 @@ static const Job *next_job(void *user, int number)
         return NULL;
     PendingRow *pending = &m->pending[number];
     Mark before = mark(x);
-    Diags quiet;
     pending->arena = arena_new();
-    diags_init(&quiet, pending->arena);
+    Diags quiet = {.arena = pending->arena};
     KernelOptions options = pending->row->options;
     options.name = arena_printf(pending->arena, "%.80s_c%d", x->problem->name, number);
     Expr *body = body_of(x, pending->row, &quiet);
@@ -594,8 +587,7 @@ static PendingRow *chosen_rows(Explorer *x, int64_t *n)
 
 static bool measure_rows(Explorer *x, Runner *runner)
 {
-    Buf prelude;
-    buf_init(&prelude);
+    Buf prelude = buf_new();
     Measuring m = {
         .x = x, .target = target_find(runner_device(runner)->target), .best_ns = INFINITY};
     emit_prelude(&prelude, m.target, x->problem->bound);
@@ -670,8 +662,7 @@ static void write_head(Explorer *x, const Buf *device, Buf *csv)
 // The rules on one line, and the width of vector accesses; or the point.
 static void write_steps(const Explorer *x, const Lowered *row, Buf *csv)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     if (row->of)
         derivation_print(&text, &row->of->steps);
     else
@@ -719,8 +710,7 @@ bool explore(const Problem *problem, const ExploreRequest *request, Buf *csv,
                   .arena = arena_new(),
                   .scratch = arena_new()};
     rng_seed(&x.rng, request->seed);
-    Buf device;
-    buf_init(&device);
+    Buf device = buf_new();
     bool ok = generate(&x) && (!request->device || measure(&x, &device));
     if (ok) {
         write_head(&x, &device, csv);

@@ -74,10 +74,9 @@ static bool read_row(Loadings *table, const char *path, int line, char *text, Di
 
 Loadings *loadings_read(const char *path, Arena *arena, Diags *diags)
 {
-    Buf text;
     Loadings *table = NEW(arena, Loadings);
     *table = (Loadings){.device = "", .arena = arena};
-    buf_init(&text);
+    Buf text = buf_new();
     bool ok = dataset_text(path, &text, diags);
     char *save = NULL;
     int number = 0;

@@ -317,10 +317,9 @@ bool score_runs(const ScoreSpace *s, const ScoreRun *run, int nrun, uint64_t see
                 Score *score)
 {
     int n;
-    Rng rng;
     double rank[SCORE_POINTS];
     Sample *sample = collect(s, run, nrun, &n);
-    rng_seed(&rng, seed);
+    Rng rng = rng_new(seed);
     if (n)
         bootstrap(s, sample, n, nrun, &rng, rank);
     free(sample);

@@ -231,8 +231,7 @@ static void do_task(Task *task)
     const RecordView *view = task->view;
     StageFirst *result = &task->result;
     StageTrial trial;
-    Rng rng;
-    rng_seed(&rng, view->seed + (uint64_t)task->repeat);
+    Rng rng = rng_new(view->seed + (uint64_t)task->repeat);
     open_trial(view, task->first, &rng, &trial);
     *result = (StageFirst){.first = task->first, .number[TRIED] = trial.tried};
     result->number[FIT_S] = predict_rest(view, &trial, rng_next(&rng));

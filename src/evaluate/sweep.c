@@ -15,8 +15,7 @@
 
 static const char *text_of(const json_t *names, const json_t *trial, Arena *arena)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     for (size_t i = 0; i < json_array_size(names); i++) {
         const json_t *value = json_array_get(trial, i);
         buf_printf(&text, i ? " %s=" : "%s=", json_string_value(json_array_get(names, i)));
@@ -99,8 +98,7 @@ Sweep *sweep_read(const char *path, Arena *arena, Diags *diags)
     Sweep *s = NEW(arena, Sweep);
     Texts points = {0};
     Times times = {0};
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     bool ok = dataset_text(path, &text, diags);
     int number = 1;
     for (char *line = text.text, *end; ok && *line; line = end + (*end == '\n'), number++) {
@@ -194,8 +192,7 @@ static void lower_one(void *user, int thread, int task)
     (void)thread;
     const SweepRun *run = &l->sweep->runs.at[task];
     Arena *scratch = arena_new();
-    Diags quiet;
-    diags_init(&quiet, arena_new());
+    Diags quiet = {.arena = arena_new()};
     Problem *problem = problem_parse("sweep.fw", run->text, &quiet);
     if (problem->kind && problem_bind(problem, run->binding, run->nbinding, &quiet))
         lower_run(l, run, problem, scratch, &quiet);

@@ -142,8 +142,7 @@ void fail_unknown(Parser *p, const Token *name, bool sizes_only)
              name->text);
         return;
     }
-    Guess guess;
-    guess_init(&guess, name->text);
+    Guess guess = guess_new(name->text);
     for (int i = 0; i < p->globals.len; i++)
         if (!sizes_only || p->globals.at[i]->size)
             guess_offer(&guess, p->globals.at[i]->name);

@@ -98,8 +98,7 @@ static bool open_buffer(const DeviceBuffers *s, const json_t *json, DeviceBuffer
 // Frees *mem where it cannot be filled.
 static bool upload_copy(const DeviceBuffers *s, Mem **mem, const void *from, size_t bytes)
 {
-    Buf ignored;
-    buf_init(&ignored);
+    Buf ignored = buf_new();
     if (!*mem)
         *mem = s->kind->mem_new(s->device, bytes, &ignored);
     if (*mem && s->kind->write(s->device, *mem, from, bytes, &ignored) != DEV_OK) {

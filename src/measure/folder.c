@@ -104,8 +104,7 @@ bool folder_is_full(const Folder *folder)
 
 char *folder_turn_path(const Folder *folder, const char *device)
 {
-    Buf path;
-    buf_init(&path);
+    Buf path = buf_new();
     buf_printf(&path, "%s/" TURNS, folder->path);
     file_mkdirs(path.text);
     size_t len = path.len + 1;
@@ -129,8 +128,7 @@ int turn_take(const char *path)
 
 static char *mark_path(const Cache *cache)
 {
-    Buf path;
-    buf_init(&path);
+    Buf path = buf_new();
     buf_printf(&path, "%s.clean", cache->path);
     return path.text;
 }
@@ -138,9 +136,8 @@ static char *mark_path(const Cache *cache)
 // Takes the mark away while the cache is in use.
 static bool claim(Cache *cache, bool was_open)
 {
-    Buf text;
     bool cache_was_open;
-    buf_init(&text);
+    Buf text = buf_new();
     char *mark = mark_path(cache);
     cache->jobs = file_read(mark, FILE_TEXT_MOST, &text) ? atoi(text.text) : CACHE_JOBS_MAX;
     unlink(mark);

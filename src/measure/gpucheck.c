@@ -138,9 +138,7 @@ GpuCheck *gpucheck_open(const DeviceKind *kind, Device *device)
     bool cuda = language_is(info->target, LANGUAGE_CUDA);
     if (!cuda && !language_is(info->target, LANGUAGE_OPENCL))
         return NULL;
-    Buf text, log;
-    buf_init(&text);
-    buf_init(&log);
+    Buf text = buf_new(), log = buf_new();
     if (!cuda && info->has_double)
         buf_puts(&text, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n");
     buf_printf(&text, "%s%s%s", cuda ? cuda_words : opencl_words, body,
@@ -269,8 +267,7 @@ bool gpucheck_sum(GpuCheck *check, DeviceBuffer *b, uint32_t *sum)
 {
     CheckLaunch asked;
     FoundErrors found = {0};
-    Buf log;
-    buf_init(&log);
+    Buf log = buf_new();
     bool ok = make_room(check, 1, &log);
     if (ok) {
         DeviceLaunch launch = ask_sum(check, b, 0, &asked);
@@ -297,8 +294,7 @@ bool gpucheck_judge(GpuCheck *check, DeviceBuffer *const *used, int n, Poison po
     DeviceLaunch *launch = xcalloc((size_t)n * MOST, sizeof *launch);
     CheckLaunch *asked = xcalloc((size_t)n * MOST, sizeof *asked);
     FoundErrors *found = xcalloc((size_t)n, sizeof *found);
-    Buf log;
-    buf_init(&log);
+    Buf log = buf_new();
     int k = 0;
     bool ok = make_room(check, n, &log);
     for (int i = 0; i < n && ok; i++) {

@@ -37,8 +37,7 @@ static void listen_for(Listing *listing, Worker *worker, const char *kind, Diags
 {
     int before = listing->found.len;
     json_t *message;
-    Buf why;
-    buf_init(&why);
+    Buf why = buf_new();
     while (worker->state == WORKER_BUSY) {
         if (!worker_wait(worker, 1, listing->stop, &message)) {
             worker_end(worker, NULL);
@@ -106,11 +105,9 @@ int devices_list(Arena *arena, const char *worker, const Stop *stop, DeviceInfo 
 // There is no such device: why, and which there are. False.
 static bool none_such(const Listing *listing, Diags *diags)
 {
-    Buf present;
-    Diags ignored;
     DeviceInfo *info;
-    buf_init(&present);
-    diags_init(&ignored, listing->arena);
+    Buf present = buf_new();
+    Diags ignored = {.arena = listing->arena};
     int n = devices_list(listing->arena, listing->worker, listing->stop, &info, &ignored);
     for (int i = 0; i < n; i++)
         buf_printf(&present, "%s-d %s (%s)", i ? ", " : "; try ", info[i].id, info[i].name);

@@ -278,8 +278,7 @@ static void wait_while(Peers *peers, PostState state)
 // Why a peer is not there, or not any more; said once.
 static void tell_loss(Post *post, const char *what, Diags *diags)
 {
-    Buf why;
-    buf_init(&why);
+    Buf why = buf_new();
     if (post->diags.list.len)
         buf_printf(&why, ": %s", post->diags.list.at[0].message);
     diag_warning(diags, span_none, "D001", "%s %s%s",
@@ -416,8 +415,9 @@ bool peers_run(Peers *peers, OwnRun *own, void *runner, RunnerNext *next, double
                          .stop = peers->stop,
                          .cutoff_ns = cutoff_ns};
     bool *lost = xcalloc((size_t)peers->n + 1, sizeof *lost);
-    Diags mine; // the caller's may be written to by next and done, in any thread
-    diags_init(&mine, arena_new());
+    Diags mine = {
+        .arena =
+            arena_new()}; // the caller's may be written to by next and done, in any thread
     stream_open(&stream, 1 + peers->n);
     for (int i = 0; i < peers->n; i++)
         lost[i] = peers->post[i].state == POST_LOST;

@@ -48,8 +48,7 @@ bool message_send(int fd, json_t *message)
     if (!text)
         BUG("a message that is not JSON");
     uint32_t len = (uint32_t)strlen(text);
-    Buf frame;
-    buf_init(&frame);
+    Buf frame = buf_new();
     buf_write(&frame, &len, sizeof len);
     buf_write(&frame, text, len);
     bool ok = move_all(fd, frame.text, frame.len, send_some);
@@ -319,8 +318,7 @@ json_t *trial_to_json(const Trial *trial)
     json_set_number(json, "limit_s", trial->limit_s);
     json_object_set_new(json, "outside", json_boolean(trial->outside));
     json_object_set_new(json, "log", json_text(trial->log));
-    Buf measures;
-    buf_init(&measures);
+    Buf measures = buf_new();
     measures_print(&measures, &trial->measures);
     json_object_set_new(json, "measures", json_text(measures.text));
     buf_release(&measures);

@@ -41,8 +41,7 @@ static bool put(const Link *link, json_t *message)
 // NULL: nothing came in time, or no JSON.
 static json_t *get(const Link *link, double limit_s)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     json_t *message = link->receive(link->end, &text, limit_s)
                           ? json_loadb(text.text, text.len, 0, NULL)
                           : NULL;

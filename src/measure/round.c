@@ -246,8 +246,7 @@ static bool replace(Runner *runner, Worker *worker, Diags *diags)
 {
     Death death = {.was = *worker};
     int number = (int)(worker - runner->worker);
-    Buf why;
-    buf_init(&why);
+    Buf why = buf_new();
     death.killed = worker_end(worker, &why);
     death.why = why.text;
     if (runner->round)
@@ -844,8 +843,7 @@ static void let_finish(Runner *runner, Diags *diags)
 static void halt(Runner *runner)
 {
     Arena *arena = arena_new();
-    Diags quiet;
-    diags_init(&quiet, arena);
+    Diags quiet = {.arena = arena};
     for (int i = 0; i < runner->nworker; i++) {
         Worker *worker = &runner->worker[i];
         if (worker->state == WORKER_BUSY && worker->stage != STAGE_RUN &&

@@ -234,8 +234,7 @@ static bool limit(int what, double most)
 // Private memory that the process has already: a sanitizer's shadow is large.
 static double memory_now(void)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     const char *at = file_read("/proc/self/status", FILE_TEXT_MOST, &text)
                          ? strstr(text.text, "VmData:")
                          : NULL;
@@ -275,8 +274,7 @@ bool sandbox_describe(double problem_bytes, Sandbox *sandbox, Arena *arena, Diag
 
 json_t *sandbox_to_json(const Sandbox *sandbox, const Folder *folder)
 {
-    Buf turns;
-    buf_init(&turns);
+    Buf turns = buf_new();
     buf_printf(&turns, "%s/" TURNS, folder->path);
     json_t *json = json_pack("{s:o,s:o,s:o,s:f}", "data", json_text(folder->data.path),
                              "write", json_text(folder->own), "turns",

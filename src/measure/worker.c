@@ -57,8 +57,7 @@ static void do_list(WorkerSide *side, const json_t *message)
     const json_t *index = json_object_get(message, "index");
     int first = (int)json_integer_value(index);
     int n = !kind ? 0 : index ? first + 1 : kind->count();
-    Buf log;
-    buf_init(&log);
+    Buf log = buf_new();
     for (int i = first; i < n; i++) {
         Device *device = kind->open(i, &log);
         if (!device)
@@ -83,8 +82,7 @@ static bool is_settled(WorkerSide *side, const json_t *message, Buf *log)
 // Also for other buffers on the device that is open.
 static void do_open(WorkerSide *side, const json_t *message)
 {
-    Buf log;
-    buf_init(&log);
+    Buf log = buf_new();
     json_t *answer = json_pack("{s:b}", "end", 1);
     if (!side->executor)
         side->executor =

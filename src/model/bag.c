@@ -53,8 +53,7 @@ static int leave_part(const int *all, int n, int m, int *row)
 void *bag_fit(const Matrix *x, const double *y, const NetworkStyle *style, uint64_t seed)
 {
     Bag *bag = xcalloc(1, sizeof *bag);
-    Rng rng;
-    rng_seed(&rng, seed);
+    Rng rng = rng_new(seed);
     bag->scaler = scaler_fit(x);
     Matrix scaled = scaler_apply(&bag->scaler, x);
     double *target = scale_targets(bag, y, x->n);

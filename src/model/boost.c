@@ -87,8 +87,7 @@ static void *fit(const Matrix *x, const double *y, uint64_t seed)
 {
     if (x->n <= ROWS)
         return fit_all(x, y, seed);
-    Rng rng;
-    rng_seed(&rng, seed);
+    Rng rng = rng_new(seed);
     int *row = xcalloc((size_t)x->n, sizeof *row);
     double *some = xcalloc(ROWS, sizeof *some);
     for (int i = 0; i < x->n; i++)

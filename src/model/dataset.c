@@ -58,8 +58,7 @@ static size_t line_end(const DatasetReader *r)
 static const char *unquote(DatasetReader *r, size_t at, size_t end, size_t *next)
 {
     const char *text = r->source->text;
-    Buf out;
-    buf_init(&out);
+    Buf out = buf_new();
     size_t i = at + 1;
     for (; i < end && !(text[i] == '"' && !(i + 1 < end && text[i + 1] == '"')); i++) {
         i += text[i] == '"';
@@ -157,8 +156,7 @@ static bool check_name(DatasetReader *r, int column, const char *name)
 
 static bool check_features(DatasetReader *r)
 {
-    Map seen;
-    map_init(&seen, r->arena);
+    Map seen = {.arena = r->arena};
     for (int i = 0; i < r->columns; i++) {
         const char *name = r->field[i].text;
         if (!name[0] || map_get(&seen, name))
@@ -463,8 +461,7 @@ bool dataset_text(const char *path, Buf *text, Diags *diags)
 
 Dataset *dataset_read(const char *path, Arena *arena, Diags *diags)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     Dataset *data = NULL;
     if (dataset_text(path, &text, diags)) {
         Source *source = NEW(arena, Source);

@@ -29,8 +29,7 @@ static int draw_rows(int *row, int n, Rng *rng)
 
 static void *fit(const Matrix *x, const double *y, uint64_t seed)
 {
-    Rng rng;
-    rng_seed(&rng, seed);
+    Rng rng = rng_new(seed);
     Forest *forest = xcalloc(1, sizeof *forest);
     Binned binned = binned_new(x);
     int *row = xcalloc((size_t)x->n + 1, sizeof *row);

@@ -112,8 +112,7 @@ static const char *load_json(Model *model, const json_t *json)
 
 Model *model_load(const char *path, Diags *diags)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     if (!dataset_text(path, &text, diags)) {
         buf_release(&text);
         return NULL;

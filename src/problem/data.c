@@ -118,8 +118,7 @@ static void fill_part(void *user, int64_t from, int64_t to)
     char *at = (char *)(uintptr_t)f->buffer->init;
     for (int64_t i = from; i < to; i += RANDOM_CHUNK) {
         int64_t n = MIN(RANDOM_CHUNK, to - i);
-        Rng rng;
-        rng_seed(&rng, random_seed(f->seed, f->plane, i));
+        Rng rng = rng_new(random_seed(f->seed, f->plane, i));
         for (int64_t k = 0; k < n; k++)
             chunk[k] = f->draw(&rng, f->buffer->scalar, &f->marks, i + k, f->set);
         scalar_pack(f->buffer->scalar, chunk, n, at + (size_t)i * bytes);

@@ -88,8 +88,7 @@ static void print_shape(Buf *out, const NpyShape *shape)
 
 static const char *shape_text(Arena *arena, const NpyShape *shape)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     print_shape(&text, shape);
     return buf_keep(&text, arena);
 }
@@ -297,8 +296,7 @@ static bool fits(const NpyFile *n)
 static bool open_numbers(NpyFile *n, Arena *arena, const NpyShape *shape, const char *dtype)
 {
     Header header = {0};
-    Buf why;
-    buf_init(&why);
+    Buf why = buf_new();
     n->shape = shape_text(arena, shape);
     n->fd = file_open(n->path, &why);
     if (n->fd < 0)
@@ -389,8 +387,7 @@ bool npy_read(const char *path, Arena *arena, const Type *expected, Value **out,
 // The dictionary, padded so that the numbers begin at a multiple of 64 bytes.
 static void write_header(Buf *out, const NpyShape *shape, const char *dtype)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_printf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': ", dtype);
     print_shape(&text, shape);
     buf_puts(&text, ", }");
@@ -431,8 +428,7 @@ bool npy_write(const char *path, const Value *value, int plane, Diags *diags)
     Scalar scalar = S_FLOAT;
     if (!type_shape(path, value->type, plane, &shape, &scalar, diags))
         return false;
-    Buf file;
-    buf_init(&file);
+    Buf file = buf_new();
     write_header(&file, &shape, scalar_info[scalar].dtype);
     encode(&file, scalar, value->plane[plane], value->count[plane]);
     return write_file(path, &file, diags);
@@ -448,10 +444,9 @@ void npy_header(const NpyLayout *layout, Buf *out)
 bool npy_write_raw(const char *path, const NpyLayout *layout, const void *from,
                    Diags *diags)
 {
-    Buf file;
     int64_t bytes;
     layout_shape(layout, &bytes);
-    buf_init(&file);
+    Buf file = buf_new();
     npy_header(layout, &file);
     buf_write(&file, from, (size_t)bytes);
     return write_file(path, &file, diags);

@@ -53,8 +53,7 @@ static bool is_kernel(const char *path)
 
 Problem *problem_load(const char *path, Diags *diags)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     bool read = file_read(path, FILE_TEXT_MOST, &text);
     if (!read)
         diag_error(diags, span_none, "C001", "cannot read %s: %s", path, text.text);
@@ -243,8 +242,7 @@ bool problem_fits(const Problem *problem, const DeviceInfo *device, Diags *diags
 
 const char *problem_label(const Problem *problem)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_puts(&text, problem->name);
     for (int i = 0; i < problem->nbinding; i++) {
         buf_putc(&text, ' ');
@@ -287,8 +285,7 @@ int type_planes(Arena *arena, const Type *type, const Type **plane, int max)
 
 const char *workplace_folder(Arena *arena)
 {
-    Buf path;
-    buf_init(&path);
+    Buf path = buf_new();
     user_folder(&path, "XDG_CACHE_HOME", ".cache");
     return buf_keep(&path, arena);
 }

@@ -31,8 +31,7 @@ static void program_free(Problem *problem)
 // sizes: with the values of generic ones.
 static uint64_t hash_of(const Problem *problem, bool sizes)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     ir_print(&text, problem->general);
     for (int i = 0; sizes && i < problem->nbinding; i++)
         buf_printf(&text, "%s=%lld\n", problem->binding[i].name,

@@ -50,8 +50,7 @@ static void fill_integers(Value *value, double number)
 static const Diag *refusal(const Problem *problem, uint64_t seed, double number,
                            Arena *arena)
 {
-    Diags said;
-    diags_init(&said, arena);
+    Diags said = {.arena = arena};
     Value **inputs = problem_inputs(problem, seed, arena), *result;
     for (int i = 0; number >= 0 && i < problem->bound->main->nparam; i++)
         fill_integers(inputs[i], number);

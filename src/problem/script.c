@@ -36,8 +36,7 @@ static const Source *as_program(Problem *problem, Diags *diags)
                                    problem->binding, problem->nbinding, diags, &ok);
     if (!ok)
         return NULL;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     script_print(&text, problem->script);
     Source *source = NEW(problem->arena, Source);
     size_t len = text.len;

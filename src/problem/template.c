@@ -102,8 +102,7 @@ static void template_free(Problem *problem)
 // `-O{LEVEL}`: parameters and sizes in braces stand for their values.
 static const char *options_at(const Template *t, const Point *point, Arena *arena)
 {
-    Buf out;
-    buf_init(&out);
+    Buf out = buf_new();
     for (const char *c = t->options; *c;) {
         const char *close = *c == '{' ? strchr(c, '}') : NULL;
         char *name = close ? arena_strndup(arena, c + 1, (size_t)(close - c - 1)) : NULL;
@@ -186,8 +185,7 @@ static bool template_candidate(const Variants *variants, const Point *point,
                    template_included(t));
     job->prelude = candidate->source.text;
     if (language_is(t->language, LANGUAGE_C)) {
-        Buf text;
-        buf_init(&text);
+        Buf text = buf_new();
         buf_puts(&text, t->text);
         template_entries(t, t->launch.at, t->launch.len, point, &text);
         job->source = buf_keep(&text, arena);

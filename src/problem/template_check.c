@@ -120,8 +120,7 @@ static void put_array(Buf *out, const TemplateArg *arg, int k)
 {
     int64_t shape[DIMS_MAX + 1];
     const NpyLayout layout = template_layout(arg, shape);
-    Buf head;
-    buf_init(&head);
+    Buf head = buf_new();
     npy_header(&layout, &head);
     buf_printf(out, "    put(folder, \"%s\", ", arg->name);
     put_literal(out, head.text, head.len);
@@ -180,8 +179,7 @@ const RunnerJudge *template_judge(const Template *t, Arena *arena)
     const TemplateReference *ref = &t->reference;
     RunnerJudge *judge = NEW(arena, RunnerJudge);
     int *buffer = NEW_ARRAY(arena, int, ref->launch.arg.len + 1);
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     if (ref->command)
         put_command(t, &text);
     else {

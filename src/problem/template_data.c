@@ -86,8 +86,7 @@ static void fill_numbers(const TemplateArg *arg, const Fill *fill, uint64_t seed
 {
     int64_t bytes = (int64_t)arg->element->bytes * arg->width;
     bool random = fill->kind == FILL_RANDOM;
-    Rng rng;
-    rng_seed(&rng, seed);
+    Rng rng = rng_new(seed);
     memset(to, 0, (size_t)(arg->count * arg->element->bytes));
     for (int64_t i = 0; i < arg->count / arg->width; i++, to += bytes)
         for (int m = 0; m < arg->member.len; m++) {
@@ -120,8 +119,7 @@ static bool read_npy(const TemplateArg *arg, const char *path, char *to, Diags *
 static bool read_raw(const TemplateArg *arg, const char *path, char *to, Diags *diags)
 {
     size_t bytes = (size_t)(arg->count * arg->element->bytes);
-    Buf file;
-    buf_init(&file);
+    Buf file = buf_new();
     bool ok = file_read(path, FILE_DATA_MOST, &file);
     if (!ok)
         diag_error(diags, span_none, "J012", "cannot read %s: %s", path, file.text);

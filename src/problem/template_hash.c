@@ -51,11 +51,10 @@ static void include_text(Including *in, const char *text, const char *beside);
 // True if there is such a file.
 static bool include_file(Including *in, const char *path)
 {
-    Buf text;
     for (int i = 0; i < in->seen.len; i++)
         if (strcmp(in->seen.at[i], path) == 0)
             return true;
-    buf_init(&text);
+    Buf text = buf_new();
     bool found = file_read(path, FILE_TEXT_MOST, &text);
     if (found) {
         VEC_PUSH(in->arena, &in->seen, path);

@@ -128,10 +128,8 @@ static void offer_functions(Arena *arena, const char *text, Guess *guess)
 static bool no_kernel(const TemplateReader *r, const char *where, const char *name,
                       const char *word)
 {
-    Guess guess;
-    Buf hint;
-    buf_init(&hint);
-    guess_init(&guess, word);
+    Buf hint = buf_new();
+    Guess guess = guess_new(word);
     offer_functions(r->t->arena, r->t->text, &guess);
     guess_print(&hint, &guess);
     reader_wrong(r, where, "the files have no kernel `%s`%s", name, hint.text);
@@ -215,8 +213,7 @@ static const char *include_option(const Template *t)
 bool reader_sources(const TemplateReader *r)
 {
     Template *t = r->t;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     bool ok = t->file.len > 0 || reader_wrong(r, "files", "expected a file");
     for (int i = 0; ok && i < t->file.len; i++) {
         template_line(&text, t->file.at[i]);

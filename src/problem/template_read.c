@@ -33,15 +33,11 @@ static const char *at(const TemplateReader *r, const char *where, size_t i)
 static bool no_key(const TemplateReader *r, const char *where, const char *key,
                    const char *const *known)
 {
-    Guess guess;
-    Buf hint;
-    guess_init(&guess, key);
-    buf_init(&hint);
-    for (int i = 0; known[i]; i++)
-        guess_offer(&guess, known[i]);
-    guess_print(&hint, &guess);
-    for (int i = 0; known[i] && !guess.best[0]; i++)
-        buf_printf(&hint, "%s%s", i == 0 ? "; there are " : ", ", known[i]);
+    int n = 0;
+    Buf hint = buf_new();
+    while (known[n])
+        n++;
+    guess_print_known(&hint, key, known, n);
     reader_wrong(r, where, "there is no such key here%s", hint.text);
     buf_release(&hint);
     return false;
@@ -127,8 +123,7 @@ static bool word_of(const TemplateReader *r, const char *where, const json_t *ob
             *out = i;
             return true;
         }
-    Buf known;
-    buf_init(&known);
+    Buf known = buf_new();
     for (int i = 0; i < n; i++)
         buf_printf(&known, "%s%s", i ? ", " : "", word[i]);
     reader_wrong(r, reader_in(r, where, key), "`%s` is not one of %s", text, known.text);
@@ -233,8 +228,7 @@ static const char *value_text(Arena *arena, const json_t *value)
 static bool check_values(const TemplateReader *r, const char *where, const json_t *values)
 {
     size_t n = json_array_size(values), words = 0;
-    Map seen;
-    map_init(&seen, r->t->arena);
+    Map seen = {.arena = r->t->arena};
     if (n == 0 || n > INT16_MAX)
         return reader_wrong(r, where, "expected 1 to %d values", INT16_MAX);
     for (size_t i = 0; i < n; i++) {

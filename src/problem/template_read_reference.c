@@ -10,8 +10,7 @@ static bool read_reference_file(const TemplateReader *r, const char *where,
                                 const char *name)
 {
     TemplateReference *ref = &r->t->reference;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     ref->file = reader_file(r, where, name, &text);
     ref->text = buf_keep(&text, r->t->arena);
     return ref->file != NULL;

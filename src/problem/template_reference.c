@@ -281,10 +281,8 @@ static bool run_text(const Expect *e, const char *device, const char *entry)
 {
     const Template *t = e->t;
     const TemplateReference *ref = &t->reference;
-    Buf macros, source;
     Job job;
-    buf_init(&macros);
-    buf_init(&source);
+    Buf macros = buf_new(), source = buf_new();
     template_macros(t, ref->text, NULL, &macros);
     bool ok = template_job(t, &ref->launch, 1, &t->plain, e->arena, &job, e->diags);
     job.prelude = macros.text;
@@ -302,8 +300,7 @@ static bool run_text(const Expect *e, const char *device, const char *entry)
 
 static bool run_c(const Expect *e)
 {
-    Buf entry;
-    buf_init(&entry);
+    Buf entry = buf_new();
     template_entries(e->t, &e->t->reference.launch, 1, &e->t->plain, &entry);
     bool ok = run_text(e, device_host_id, entry.text);
     buf_release(&entry);

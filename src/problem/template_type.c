@@ -47,8 +47,7 @@ static void choose_element(TemplateArg *arg, int bytes)
 static void lay_out(const TemplateReader *r, TemplateArg *arg)
 {
     int at = 0, most = 1;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     for (int i = 0; i < arg->member.len; i++) {
         Member *member = &arg->member.at[i];
         int to = alignment(r, member);

@@ -193,11 +193,9 @@ static bool find_kernel(Kernels *k, const Run *run, const RunTrial *trial, doubl
 {
     Arena *scratch = arena_new();
     IrMark mark = ir_mark(k->problem->ir);
-    Diags quiet;
     Point point;
-    Buf text;
-    diags_init(&quiet, scratch);
-    buf_init(&text);
+    Diags quiet = {.arena = scratch};
+    Buf text = buf_new();
     run_point(&text, run, &trial->point);
     const Space *space = derive_space(k->derivation);
     bool ok = point_parse(space, text.text, &point) && space_valid(space, &point);
@@ -327,16 +325,14 @@ static void predict_by_trials(Analysis *a, Arena *arena)
 static const Weights *find_weights(const Run *run, Arena *arena)
 {
     Weights *weights = NEW(arena, Weights);
-    Diags quiet;
-    diags_init(&quiet, arena);
+    Diags quiet = {.arena = arena};
     return weights_load(weights, NULL, run->device.fingerprint, &quiet) ? weights : NULL;
 }
 
 static bool predict(Analysis *a, const Kernels *k, const char *path, const char *models,
                     Arena *arena, Diags *diags)
 {
-    Diags quiet;
-    diags_init(&quiet, arena);
+    Diags quiet = {.arena = arena};
     predict_by_weights(a, k, arena, &a->predicted[1]);
     const char *file = path;
     if (!file && models)
@@ -355,9 +351,8 @@ static bool analyse_kernels(Analysis *a, const char *path, const char *models, A
                             Diags *diags)
 {
     Kernels k = {.weights = find_weights(a->run, arena)};
-    Diags quiet;
     bool ok = true;
-    diags_init(&quiet, arena);
+    Diags quiet = {.arena = arena};
     if (strcmp(a->run->kind, "program") != 0)
         a->unknown = strcmp(a->run->kind, "script") == 0
                          ? "the kernels of a script are not analysed, only its trials"

@@ -100,8 +100,7 @@ static bool put_vary(Buf *text, const Vary *vary)
 static bool add_constraint(Space *space, const char *text)
 {
     Arena *arena = arena_new();
-    Diags quiet;
-    diags_init(&quiet, arena);
+    Diags quiet = {.arena = arena};
     bool ok = space_constrain(space, text, &quiet);
     arena_free(arena);
     return ok;
@@ -110,8 +109,7 @@ static bool add_constraint(Space *space, const char *text)
 static bool is_built(Space *space)
 {
     Arena *arena = arena_new();
-    Diags quiet;
-    diags_init(&quiet, arena);
+    Diags quiet = {.arena = arena};
     bool ok = space_build(space, &quiet);
     arena_free(arena);
     return ok;
@@ -158,8 +156,7 @@ static int some_choices(Search *search, const Vary *vary, int p, int16_t *choice
         if (i != p && !space_param(search->space, i)->label)
             space_define(alone, space_param(search->space, i)->name,
                          space_value(search->space, &walk->base, i));
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     int n = 0;
     if (!put_vary(&text, vary) || add_constraint(alone, text.text))
         for (int i = 0; i < param->n; i++) {
@@ -247,8 +244,7 @@ static bool constrain_step(Search *search, const Step *step)
 {
     HeuristicWalk *walk = search->state;
     relate_step(search);
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     bool ok = true;
     for (int i = 0; ok && i < space_constraints(search->space); i++)
         ok = add_constraint(walk->space, space_constraint(search->space, i));

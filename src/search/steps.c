@@ -292,8 +292,7 @@ const Default *steps_default(const Steps *script, const char *name)
 // A number, or a word where that is not NULL.
 static void define_best(Space *to, const char *name, double value, const char *word)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_printf(&text, "best.%s", name);
     if (word)
         space_define_word(to, text.text, word);
@@ -332,13 +331,11 @@ static void check_vary(const Steps *script, const Space *space, Space *scratch,
         return;
     }
     if (vary->kind == VARY_LIST) { // of a list only its values are expressions
-        Buf text;
-        buf_init(&text);
+        Buf text = buf_new();
         buf_printf(&text, "0 in %.*s", (int)(vary->a.end - vary->a.start),
                    vary->a.source->text + vary->a.start);
-        Diags quiet;
         Arena *arena = arena_new();
-        diags_init(&quiet, arena);
+        Diags quiet = {.arena = arena};
         if (!space_constrain(scratch, text.text, &quiet))
             diag_error(diags, vary->a, "H004", "%s", quiet.list.at[0].message);
         arena_free(arena);

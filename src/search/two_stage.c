@@ -161,8 +161,7 @@ static void plan_stage(Search *search)
     int n = all ? (int)count : SAMPLE;
     Attempts fits = fit_told(search);
     AttemptRank *rank = xcalloc((size_t)n, sizeof *rank);
-    Rng rng;
-    rng_seed(&rng, rng_next(&search->rng));
+    Rng rng = rng_new(rng_next(&search->rng));
     rank_all(search, &fits, all, rng, n, rank);
     take_best(search, all, rng, n, rank);
     free(rank);

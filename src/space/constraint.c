@@ -684,8 +684,7 @@ static int find_call(ConstraintToken name)
 
 static bool no_call(ConstraintParser *p, ConstraintToken name)
 {
-    Buf known;
-    buf_init(&known);
+    Buf known = buf_new();
     for (int i = 0; i < COUNTOF(calls); i++)
         buf_printf(&known, "%s%s", i ? ", " : "", calls[i].name);
     diag_error(p->diags, span_of(p, name), "S006", "`%.*s` is not a function; there are %s",

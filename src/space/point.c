@@ -145,8 +145,7 @@ void point_print(Buf *out, const Space *space, const Point *point)
 
 const char *point_text(const Space *space, const Point *point, Arena *arena)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     point_print(&text, space, point);
     return buf_keep(&text, arena);
 }
@@ -174,9 +173,8 @@ bool space_set(const Space *space, Point *point, const char *name, const char *t
 
 bool point_move(const Space *to, Point *point, const Space *from, const Point *given)
 {
-    Buf value;
     bool ok = true;
-    buf_init(&value);
+    Buf value = buf_new();
     for (int i = 0; ok && i < space_params(from); i++) {
         const SpaceParam *param = space_param(from, i);
         buf_clear(&value);
@@ -221,9 +219,7 @@ static const char *read_pair(const char *at, Buf *name, Buf *value)
 static const char *read_assignment(const Space *space, const char *at, Point *point,
                                    uint64_t *named)
 {
-    Buf name, value;
-    buf_init(&name);
-    buf_init(&value);
+    Buf name = buf_new(), value = buf_new();
     at = read_pair(at, &name, &value);
     int i = at ? space_find(space, name.text) : -1;
     uint64_t bit = i < 0 ? 0 : (uint64_t)1 << i;
@@ -264,13 +260,10 @@ bool point_change(const Space *space, const char *text, Point *point)
 
 bool point_is_text(const char *text)
 {
-    Buf name, value;
     Arena *arena = arena_new();
-    Map seen;
     bool ok = text[strspn(text, " ")] != 0;
-    buf_init(&name);
-    buf_init(&value);
-    map_init(&seen, arena);
+    Buf name = buf_new(), value = buf_new();
+    Map seen = {.arena = arena};
     for (const char *at = text + strspn(text, " "); ok && *at; at += strspn(at, " ")) {
         const char *end = read_pair(at, &name, &value);
         ok = end && end > strchr(at, '=') + 1 && (!*end || *end == ' ') &&

@@ -396,8 +396,7 @@ bool space_no_parameter(const Space *space, Span span, const char *code, const c
                         Diags *diags)
 {
     const char *known[SPACE_PARAMS_MAX];
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     for (int i = 0; i < space->nparam; i++)
         known[i] = space->param[i].shown.name;
     guess_print_known(&text, name, known, space->nparam);
@@ -524,8 +523,7 @@ static void need_built(const Space *space)
     if (space->built)
         return;
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     if (!space_build((Space *)space, &diags))
         BUG("space_build was not asked first: %s", diags.list.at[0].message);
     arena_free(arena);

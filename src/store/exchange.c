@@ -200,8 +200,7 @@ static void append_json(Buf *out, json_t *json, bool lines)
 // The values as Python writes them, in the order of the parameters.
 static void append_key(Buf *out, const Space *space, const Point *point)
 {
-    Buf key;
-    buf_init(&key);
+    Buf key = buf_new();
     for (int i = 0; i < space_params(space); i++) {
         const SpaceParam *param = space_param(space, i);
         int choice = point->choice[i];
@@ -304,8 +303,7 @@ bool exchange_write_cache(const char *path, const Exchange *exchange, const char
                           Diags *diags)
 {
     static const char end[] = "\n}";
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     if (body)
         buf_puts(&text, body);
     else {
@@ -435,8 +433,7 @@ bool exchange_read_cache(const char *path, const Exchange *of, Arena *arena,
 {
     const char *key;
     json_t *entry;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     if (!file_read(path, FILE_DATA_MOST, &text)) {
         diag_world(diags, "Q011", "cannot read %s: %s", path, text.text);
         buf_release(&text);

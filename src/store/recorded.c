@@ -540,8 +540,7 @@ static size_t whole_lines(const char *text, size_t len)
 // A cache file grows by lines and is closed at the end: closes it after its last whole one.
 static json_t *load_unclosed(const char *text, size_t len)
 {
-    Buf closed;
-    buf_init(&closed);
+    Buf closed = buf_new();
     buf_write(&closed, text, whole_lines(text, len));
     buf_puts(&closed, "\n}}");
     json_t *root = json_loadb(closed.text, closed.len, 0, NULL);
@@ -613,8 +612,7 @@ static bool read_root(RecordedReader *r, json_t *root)
 static const char *plain_name(Arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/');
-    Buf shown; // it stands in tables and JSON
-    buf_init(&shown);
+    Buf shown = buf_new(); // it stands in tables and JSON
     path = slash ? slash + 1 : path;
     buf_shown(&shown, path, strlen(path));
     char *name = buf_keep(&shown, arena);
@@ -648,8 +646,7 @@ static Recorded *parse(const char *name, char *text, size_t len, const char *obj
 
 Recorded *recorded_parse(const char *name, const char *text, size_t len, Diags *diags)
 {
-    Buf copy;
-    buf_init(&copy);
+    Buf copy = buf_new();
     buf_write(&copy, text, len);
     Recorded *made = parse(name, copy.text, copy.len, NULL, diags);
     buf_release(&copy);
@@ -658,8 +655,7 @@ Recorded *recorded_parse(const char *name, const char *text, size_t len, Diags *
 
 Recorded *recorded_read(const char *path, const char *objective, Diags *diags)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     Recorded *made = NULL;
     if (file_read(path, FILE_DATA_MOST, &text))
         made = parse(path, text.text, text.len, objective, diags);

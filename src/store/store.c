@@ -348,8 +348,7 @@ static int log_bytes(const char *log)
 
 static void bind_samples(sqlite3_stmt *put, int at, const StoreTrial *trial)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     for (int i = 0; i < trial->nsample; i++)
         buf_printf(&text, "%s%.17g", i ? "," : "", trial->sample_ns[i]);
     bind_text(put, at, text.text);
@@ -372,8 +371,7 @@ static void bind_trial(sqlite3_stmt *put, int64_t session, const StoreTrial *tri
     if (trial->limit_s > 0)
         sqlite3_bind_double(put, 10, trial->limit_s);
     sqlite3_bind_int64(put, 11, (int64_t)trial->seed);
-    Buf measures;
-    buf_init(&measures);
+    Buf measures = buf_new();
     measures_print(&measures, &trial->measures);
     bind_text(put, 12, measures.text);
     buf_release(&measures);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The lines of a group are put into sets, a buffer each, warp by warp.
+// The lines of a group are put into sets, a buffer each.
 //
-//   method  accesses with a common variable part are merged into runs of scalars; a
-//           sequential loop that moves by less than two lines lengthens the runs, another
-//           one is walked through, 32 iterations at most; where each iteration moves all
-//           lanes by as much, they are evaluated for the first one only
+//   method  the box of a part is the items of the group in the middle of the grid, and the
+//           iterations of sequential loops, an axis each; its index is made a linear form
+//           of them. Where a minimum, a quotient or a condition does not come out the same
+//           in the whole box, the box is cut. Axes that leave no line out between their
+//           steps lengthen the runs, the others are walked through.
 
 #include "cost/footprint.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOPS_MAX = 4, ITERATIONS_MAX = 32, VISITS_MAX = 256 };
+enum { AXES_MAX = 12, RUNS_MAX = 1 << 14 };
 
 typedef struct {
     int64_t first, last; // inclusive
@@ -30,18 +31,42 @@ typedef struct {
     int64_t lo, hi; // scalars, inclusive
 } ScalarRun;
 
+// The values lo to hi of a loop; those of a loop over work-items that goes round are the
+// sums of two axes.
+typedef struct {
+    const BoundVar *of;
+    int64_t scale, lo, hi;
+} Axis;
+
+typedef struct {
+    int64_t at, coef[AXES_MAX];
+} LinearForm;
+
+// A part, and its index in the piece of the box looked at.
+typedef struct {
+    const FootprintPart *part;
+    ScalarRun *run; // of its constants
+    int nrun;
+    bool executed;
+    LinearForm form;
+} PartVisit;
+
+// Parts of one buffer whose indices and conditions have the same axes.
 typedef struct {
     Scope *scope;
-    const FootprintPart *part;
     Arena *arena;
     LineSet *set;
     int64_t line; // scalars
     int shift;    // that many bits of a position lie within a line; -1: no power of 2
-    ScalarRun *run;
-    int nrun;
-    BoundVar *loop[LOOPS_MAX];
-    int64_t turns[LOOPS_MAX], step[LOOPS_MAX];
-    int nloop, nturned; // the first of them, which do not move by steps
+    VEC(PartVisit) parts;
+    VEC(ScalarRun) runs; // room for those of parts that have the same form
+    Axis axis[AXES_MAX];
+    int naxis;
+    bool data;    // what was asked for depends on data
+    int cut;      // the axis to cut where no form was found,
+    int64_t last; // and the last value of its first piece
+    double left;  // runs that may still be added
+    double seen;  // points of the box that were visited
 } FootprintVisit;
 
 void footprint_init(Footprint *f, Arena *arena)
@@ -89,27 +114,36 @@ static uintptr_t hash_terms(const Arith *index)
     return (uintptr_t)hash;
 }
 
-static FootprintPart *part_of(Footprint *f, const CountedAccess *access)
+// Accesses under the same innermost condition stand under the same ones.
+static FootprintPart *part_of(Footprint *f, const CountedAccess *access, const Guard *guard,
+                              int nguard)
 {
     uintptr_t hash = hash_terms(access->index);
-    for (;; hash++) {
-        Key key = {(const void *)hash, access->buffer, NULL};
+    const Guard *inner = nguard ? &guard[nguard - 1] : &(Guard){0};
+    for (hash += inner->negated;; hash++) {
+        Key key = {(const void *)hash, access->buffer, inner->cond};
         int entry = table_find(&f->table, key);
         if (entry < 0) {
-            FootprintPart part = {.buffer = access->buffer, .base = access->index};
+            FootprintPart part = {.buffer = access->buffer,
+                                  .base = access->index,
+                                  .guard = NEW_ARRAY(f->arena, Guard, nguard),
+                                  .nguard = nguard};
+            memcpy(part.guard, guard, sizeof *guard * (size_t)nguard);
             table_push(&f->table, key, f->parts.len);
             VEC_PUSH(f->arena, &f->parts, part);
             return &f->parts.at[f->parts.len - 1];
         }
         FootprintPart *part = &f->parts.at[f->table.entry.at[entry].value];
-        if (differ_by_constant(part->base, access->index))
+        if (differ_by_constant(part->base, access->index) &&
+            (!nguard || part->guard[nguard - 1].negated == inner->negated))
             return part;
     }
 }
 
-void footprint_add(Footprint *f, const CountedAccess *access)
+void footprint_add(Footprint *f, const CountedAccess *access, const Guard *guard,
+                   int nguard)
 {
-    FootprintPart *part = part_of(f, access);
+    FootprintPart *part = part_of(f, access, guard, nguard);
     part->width = MAX(part->width, access->width);
     int64_t constant = constant_of(access->index) - constant_of(part->base);
     VEC_PUSH(f->arena, &part->constant, constant);
@@ -159,179 +193,472 @@ static void set_add(Arena *arena, LineSet *set, int64_t first, int64_t last)
 
 // One part ----------------------------------------------------------------------------
 
-static int compare(const void *a, const void *b)
+static int compare_constants(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
-static int merge_runs(const FootprintPart *part, ScalarRun *run, int64_t line)
+// Of runs in order; returns how many are left.
+static int merge_runs(ScalarRun *run, int nrun, int64_t line)
 {
     int n = 0;
-    qsort(part->constant.at, (size_t)part->constant.len, sizeof(int64_t), compare);
-    for (int i = 0; i < part->constant.len; i++) {
-        int64_t lo = part->constant.at[i], hi = lo + part->width - 1;
-        if (n && lo <= run[n - 1].hi + line)
-            run[n - 1].hi = MAX(run[n - 1].hi, hi);
+    for (int i = 0; i < nrun; i++) {
+        if (n && run[i].lo <= run[n - 1].hi + line)
+            run[n - 1].hi = MAX(run[n - 1].hi, run[i].hi);
         else
-            run[n++] = (ScalarRun){lo, hi};
+            run[n++] = run[i];
     }
     return n;
 }
 
-static void find_loops(FootprintVisit *v, const Arith *a)
+static PartVisit part_visit(Arena *arena, const FootprintPart *part, int64_t line)
 {
-    if (a->kind == A_VAR) {
-        BoundVar *b = scope_find(v->scope, a);
-        if (b && b->kind == BOUND_INT)
-            find_loops(v, b->def);
-        if (!b || (b->kind != BOUND_LOOP && (b->kind != BOUND_THREAD || b->turns < 2)))
-            return;
-        if (v->nloop < LOOPS_MAX && !list_has(v->loop, v->nloop, b))
-            v->loop[v->nloop++] = b;
+    int n = part->constant.len;
+    PartVisit visit = {.part = part, .run = NEW_ARRAY(arena, ScalarRun, n)};
+    qsort(part->constant.at, (size_t)n, sizeof(int64_t), compare_constants);
+    for (int i = 0; i < n; i++) {
+        int64_t lo = part->constant.at[i];
+        visit.run[i] = (ScalarRun){lo, lo + part->width - 1};
     }
+    visit.nrun = merge_runs(visit.run, n, line);
+    return visit;
+}
+
+// The box -----------------------------------------------------------------------------
+
+static void add_axis(FootprintVisit *v, const BoundVar *b, int64_t scale, int64_t n)
+{
+    if (v->naxis < AXES_MAX)
+        v->axis[v->naxis++] = (Axis){b, scale, 0, MAX(n, 1) - 1};
+}
+
+// The first value that the group has of a loop over groups or over all items.
+static int64_t group_first(const Scope *s, const BoundVar *b)
+{
+    if (b->kind != BOUND_THREAD || b->loop == LOOP_LCL)
+        return 0;
+    int64_t items = b->loop == LOOP_GLB ? s->kernel->local[b->dim] : 1;
+    return MIN(s->groups[b->dim] / 2 * items, b->n - 1);
+}
+
+static void add_axes(FootprintVisit *v, const BoundVar *b)
+{
+    const Scope *s = v->scope;
+    if (b->kind != BOUND_THREAD || b->loop == LOOP_LCL) {
+        add_axis(v, b, 1, b->n);
+        return;
+    }
+    int64_t threads = scope_threads(s, b->loop, b->dim), rest = b->n - group_first(s, b);
+    if (b->loop == LOOP_GLB)
+        add_axis(v, b, 1, MIN(s->kernel->local[b->dim], rest));
+    if (rest > threads)
+        add_axis(v, b, threads, (rest - 1) / threads + 1);
+}
+
+static void find_axes(FootprintVisit *v, const Arith *a)
+{
     for (int i = 0; i < a->n; i++)
-        find_loops(v, a->term[i].arg);
+        find_axes(v, a->term[i].arg);
+    const BoundVar *b = a->kind == A_VAR ? scope_find(v->scope, a) : NULL;
+    if (b && b->kind == BOUND_INT)
+        find_axes(v, b->def);
+    if (!b || (b->kind != BOUND_LOOP && b->kind != BOUND_THREAD))
+        return;
+    for (int i = 0; i < v->naxis; i++)
+        if (v->axis[i].of == b)
+            return;
+    add_axes(v, b);
 }
 
-static int64_t first_lane(FootprintVisit *v)
+static double box_points(const FootprintVisit *v)
 {
-    LaneValues lanes;
-    return scope_lanes(v->scope, v->part->base, &lanes) ? lanes.v[0] : 0;
+    double points = 1;
+    for (int i = 0; i < v->naxis; i++)
+        points *= (double)(v->axis[i].hi - v->axis[i].lo + 1);
+    return points;
 }
 
-// By how much each iteration of a sequential loop moves a; false if not by as much each.
-static bool find_step(const FootprintVisit *v, const Arith *a, const BoundVar *loop,
-                      int64_t *step)
+// Linear forms ------------------------------------------------------------------------
+
+static void form_add(LinearForm *form, const LinearForm *other, int64_t scale)
 {
-    *step = 0;
-    if (a->kind == A_VAR) {
-        const BoundVar *b = scope_find(v->scope, a);
-        if (b && b->kind == BOUND_INT)
-            return find_step(v, b->def, loop, step);
-        *step = b == loop;
-        return !*step || loop->kind == BOUND_LOOP;
+    form->at += scale * other->at;
+    for (int i = 0; i < AXES_MAX; i++)
+        form->coef[i] += scale * other->coef[i];
+}
+
+static ScalarRun form_range(const FootprintVisit *v, const LinearForm *form)
+{
+    ScalarRun range = {form->at, form->at};
+    for (int i = 0; i < v->naxis; i++) {
+        int64_t lo = form->coef[i] * v->axis[i].lo, hi = form->coef[i] * v->axis[i].hi;
+        range.lo += MIN(lo, hi);
+        range.hi += MAX(lo, hi);
     }
-    for (int i = 0; i < a->n; i++) {
-        int64_t part;
-        if (!find_step(v, a->term[i].arg, loop, &part) || (part && a->kind != A_SUM))
-            return false;
-        *step += part * a->term[i].coef;
-    }
-    return true;
+    return range;
 }
 
-// Those that do not move by steps come first.
-static void sort_loops(FootprintVisit *v)
+static int64_t form_first(const FootprintVisit *v, const LinearForm *form)
 {
-    for (int i = 0; i < v->nloop; i++) {
-        int64_t step, turns = v->turns[i];
-        BoundVar *loop = v->loop[i];
-        if (find_step(v, v->part->base, loop, &step)) {
-            v->step[i] = step;
+    int64_t at = form->at;
+    for (int i = 0; i < v->naxis; i++)
+        at += form->coef[i] * v->axis[i].lo;
+    return at;
+}
+
+// Cuts the box to where the form stays in a range, as it does at its first point: of
+// several axes the one with the fewest values is cut to its first value. Returns false.
+static bool cut_box(FootprintVisit *v, const LinearForm *form, int64_t lo, int64_t hi)
+{
+    int64_t at = form_first(v, form), fewest = INT64_MAX;
+    int axes = 0;
+    for (int i = 0; i < v->naxis; i++) {
+        int64_t more = v->axis[i].hi - v->axis[i].lo;
+        if (!form->coef[i] || !more)
             continue;
+        axes++;
+        v->cut = more < fewest ? i : v->cut;
+        fewest = MIN(more, fewest);
+    }
+    int64_t step = form->coef[v->cut];
+    v->last = v->axis[v->cut].lo;
+    if (axes == 1 && at >= lo && at <= hi)
+        v->last += MIN(step > 0 ? (hi - at) / step : (at - lo) / -step, fewest);
+    return false;
+}
+
+// Whether a form is nowhere (-1) or everywhere (1) at least 0; 0: the box is to be cut.
+static int form_sign(FootprintVisit *v, const LinearForm *form)
+{
+    ScalarRun range = form_range(v, form);
+    if (range.lo >= 0 || range.hi < 0)
+        return range.lo >= 0 ? 1 : -1;
+    bool negative = form_first(v, form) < 0;
+    cut_box(v, form, negative ? INT64_MIN / 2 : 0, negative ? -1 : INT64_MAX / 2);
+    return 0;
+}
+
+static bool take_extreme(FootprintVisit *v, bool larger, LinearForm *a, const LinearForm *b)
+{
+    LinearForm difference = *a;
+    form_add(&difference, b, -1);
+    int sign = form_sign(v, &difference);
+    if (sign && (sign > 0) != larger)
+        *a = *b;
+    return sign != 0;
+}
+
+static bool is_fixed(const FootprintVisit *v, const LinearForm *form)
+{
+    ScalarRun range = form_range(v, form);
+    return range.lo == range.hi;
+}
+
+// a = by * quotient + rest, where the rest is within `by` of a multiple in the whole box.
+static bool divide(FootprintVisit *v, bool modulo, LinearForm *a, int64_t by)
+{
+    LinearForm quotient = {0}, rest = *a;
+    for (int i = 0; i < v->naxis; i++)
+        if (a->coef[i] % by == 0) {
+            quotient.coef[i] = a->coef[i] / by;
+            rest.coef[i] = 0;
         }
-        int to = v->nturned++;
-        v->loop[i] = v->loop[to];
-        v->turns[i] = v->turns[to];
-        v->step[i] = v->step[to];
-        v->loop[to] = loop;
-        v->turns[to] = turns;
+    ScalarRun range = form_range(v, &rest);
+    int64_t q = floor_div(range.lo, by);
+    if (q != floor_div(range.hi, by)) {
+        q = floor_div(form_first(v, &rest), by);
+        return cut_box(v, &rest, q * by, q * by + by - 1);
     }
+    quotient.at = q;
+    rest.at -= q * by;
+    *a = modulo ? rest : quotient;
+    return true;
 }
 
-static int64_t turns_of(const BoundVar *loop)
+static bool combine_forms(FootprintVisit *v, ArithKind kind, LinearForm *a, LinearForm *b)
 {
-    return loop->kind == BOUND_LOOP ? loop->n : loop->turns;
+    if (kind == A_MIN || kind == A_MAX)
+        return take_extreme(v, kind == A_MAX, a, b);
+    if (kind == A_PROD && !is_fixed(v, b)) {
+        LinearForm swap = *a;
+        *a = *b;
+        *b = swap;
+    }
+    if (!is_fixed(v, b))
+        return cut_box(v, b, 0, -1);
+    int64_t by = form_range(v, b).lo;
+    if (kind == A_PROD)
+        form_add(a, a, by - 1);
+    else if (by <= 0)
+        *a = (LinearForm){0};
+    else
+        return divide(v, kind == A_MOD, a, by);
+    return true;
 }
 
-// Takes a sequential loop with small steps into the runs.
-static bool lengthen_runs(FootprintVisit *v, BoundVar *loop)
+static bool find_form(FootprintVisit *v, const Arith *a, LinearForm *out);
+
+static bool find_var(FootprintVisit *v, const Arith *var, LinearForm *out)
 {
-    scope_look_at(v->scope, loop, 0);
-    int64_t from = first_lane(v);
-    scope_look_at(v->scope, loop, MIN(1, loop->n - 1));
-    int64_t step = first_lane(v) - from, length = step * (loop->n - 1);
-    scope_look_at(v->scope, loop, 0);
-    if (llabs(step) >= 2 * v->line)
+    int64_t size;
+    if (scope_constant(v->scope, var, &size)) {
+        *out = (LinearForm){size};
+        return true;
+    }
+    const BoundVar *b = scope_find(v->scope, var);
+    if (b && b->kind == BOUND_INT)
+        return find_form(v, b->def, out);
+    v->data = !b || b->kind == BOUND_DATA;
+    if (v->data)
         return false;
-    for (int k = 0; k < v->nrun; k++) {
-        v->run[k].lo += MIN(length, 0);
-        v->run[k].hi += MAX(length, 0);
+    *out = (LinearForm){group_first(v->scope, b)};
+    for (int i = 0; i < v->naxis; i++)
+        out->coef[i] = v->axis[i].of == b ? v->axis[i].scale : 0;
+    return true;
+}
+
+// False if it depends on data, or else on which piece of the box is looked at.
+static bool find_form(FootprintVisit *v, const Arith *a, LinearForm *out)
+{
+    LinearForm part;
+    if (a->kind == A_VAR)
+        return find_var(v, a, out);
+    bool sum = a->kind == A_CONST || a->kind == A_SUM;
+    *out = (LinearForm){sum ? a->value : 0};
+    for (int i = 0; i < a->n; i++) {
+        if (!find_form(v, a->term[i].arg, &part))
+            return false;
+        if (sum || i == 0)
+            form_add(out, &part, sum ? a->term[i].coef : 1);
+        else if (!combine_forms(v, a->kind, out, &part))
+            return false;
     }
     return true;
 }
 
-// What is left to be walked through; returns by how much too little that is.
-static double plan_turns(FootprintVisit *v)
+// Conditions on data count as true.
+static int find_sign(FootprintVisit *v, const Arith *cond)
 {
-    double factor = 1;
-    int64_t most = MAX(VISITS_MAX / scope_warps(v->scope), 1);
-    int kept = 0;
-    for (int i = 0; i < v->nloop; i++) {
-        BoundVar *loop = v->loop[i];
-        if (loop->kind == BOUND_LOOP && lengthen_runs(v, loop))
-            continue;
-        v->loop[kept] = loop;
-        v->turns[kept] = MIN(MIN(turns_of(loop), ITERATIONS_MAX), most);
-        most = MAX(most / v->turns[kept], 1);
-        factor *= (double)turns_of(loop) / (double)v->turns[kept++];
+    LinearForm form;
+    v->data = false;
+    if (find_form(v, cond, &form))
+        return form_sign(v, &form);
+    return v->data ? 1 : 0;
+}
+
+static int guard_sign(FootprintVisit *v, const Guard *guard)
+{
+    int all = 1;
+    for (int i = 0; i < guard->n; i++) {
+        int sign = find_sign(v, guard->cond[i]);
+        if (sign < 0 || (guard->negated && v->data))
+            return guard->negated ? 1 : -1;
+        if (sign == 0)
+            all = 0;
     }
-    v->nloop = kept;
-    sort_loops(v);
-    return factor;
+    return guard->negated ? -all : all;
+}
+
+// As form_sign, of all conditions that an access stands under.
+static int guards_sign(FootprintVisit *v, const FootprintPart *part)
+{
+    int all = 1, cut = 0;
+    int64_t last = 0;
+    for (int i = 0; i < part->nguard; i++) {
+        int sign = guard_sign(v, &part->guard[i]);
+        if (sign < 0)
+            return -1;
+        if (sign > 0)
+            continue;
+        all = 0;
+        cut = v->cut;
+        last = v->last;
+    }
+    v->cut = cut;
+    v->last = last;
+    return all;
+}
+
+// False if the box is to be cut.
+static bool find_forms(FootprintVisit *v)
+{
+    for (int i = 0; i < v->parts.len; i++) {
+        PartVisit *part = &v->parts.at[i];
+        int sign = guards_sign(v, part->part);
+        v->data = false;
+        part->executed = sign > 0 && find_form(v, part->part->base, &part->form);
+        if (sign == 0 || (sign > 0 && !part->executed && !v->data))
+            return false;
+    }
+    return true;
+}
+
+// Lines -------------------------------------------------------------------------------
+
+typedef struct {
+    int axis;
+    int64_t step, n;
+} Stride;
+
+static int compare_strides(const void *a, const void *b)
+{
+    const Stride *x = a, *y = b;
+    return (x->step > y->step) - (x->step < y->step);
+}
+
+static int find_strides(const FootprintVisit *v, const LinearForm *form, Stride *stride)
+{
+    int n = 0;
+    for (int i = 0; i < v->naxis; i++) {
+        int64_t steps = v->axis[i].hi - v->axis[i].lo + 1;
+        if (form->coef[i] && steps > 1)
+            stride[n++] = (Stride){i, llabs(form->coef[i]), steps};
+    }
+    qsort(stride, (size_t)n, sizeof *stride, compare_strides);
+    return n;
+}
+
+static int compare_runs(const void *a, const void *b)
+{
+    const ScalarRun *x = a, *y = b;
+    return (x->lo > y->lo) - (x->lo < y->lo);
+}
+
+static void settle_runs(FootprintVisit *v)
+{
+    ScalarRun *run = v->runs.at;
+    bool sorted = true;
+    for (int i = 1; sorted && i < v->runs.len; i++)
+        sorted = run[i - 1].lo <= run[i].lo;
+    if (!sorted)
+        qsort(run, (size_t)v->runs.len, sizeof *run, compare_runs);
+    v->runs.len = merge_runs(run, v->runs.len, v->line);
+}
+
+// The runs of all parts whose form is that of part `first` but for a constant.
+static void gather_runs(FootprintVisit *v, int first)
+{
+    LinearForm *form = &v->parts.at[first].form;
+    v->runs.len = 0;
+    for (int i = first; i < v->parts.len; i++) {
+        PartVisit *part = &v->parts.at[i];
+        if (!part->executed || memcmp(part->form.coef, form->coef, sizeof form->coef) != 0)
+            continue;
+        int64_t shift = part->form.at - form->at;
+        for (int k = 0; k < part->nrun; k++)
+            VEC_PUSH(v->arena, &v->runs,
+                     ((ScalarRun){part->run[k].lo + shift, part->run[k].hi + shift}));
+        part->executed = i == first;
+    }
+    settle_runs(v);
+}
+
+// Steps that leave no line out between them lengthen the runs; returns how many do.
+static int lengthen_runs(FootprintVisit *v, const Stride *stride, int n)
+{
+    int64_t length = INT64_MAX, more = 0;
+    int taken = 0;
+    for (int k = 0; k < v->runs.len; k++)
+        length = MIN(length, v->runs.at[k].hi - v->runs.at[k].lo);
+    for (; taken < n && stride[taken].step - length - more <= v->line; taken++)
+        more += stride[taken].step * (stride[taken].n - 1);
+    for (int k = 0; k < v->runs.len; k++)
+        v->runs.at[k].hi += more;
+    settle_runs(v);
+    return taken;
 }
 
 static int64_t line_of(const FootprintVisit *v, int64_t at)
 {
-    if (v->shift >= 0)
-        return at >> v->shift;
-    return at >= 0 ? at / v->line : -((-at + v->line - 1) / v->line);
+    return v->shift >= 0 ? at >> v->shift : floor_div(at, v->line);
 }
 
-// The runs of these lanes, in each iteration of the loops from one on.
-static void add_steps(const FootprintVisit *v, int loop, int64_t first, int64_t last)
+// The runs at each step of a stride; those of its steps may be the same.
+static void repeat_runs(FootprintVisit *v, const Stride *stride)
 {
-    if (loop < v->nloop) {
-        for (int64_t i = 0; i < v->turns[loop]; i++)
-            add_steps(v, loop + 1, first + i * v->step[loop], last + i * v->step[loop]);
-        return;
-    }
-    for (int k = 0; k < v->nrun; k++)
-        set_add(v->arena, v->set, line_of(v, first + v->run[k].lo),
-                line_of(v, last + v->run[k].hi));
-}
-
-// Lanes no further apart than a line leave none out between them.
-static void add_warp(FootprintVisit *v)
-{
-    LaneValues lanes;
-    if (!scope_lanes(v->scope, v->part->base, &lanes))
-        return;
-    int n = lanes.uniform ? 1 : v->scope->lanes;
-    for (int first = 0, last; first < n; first = last + 1) {
-        last = first;
-        while (last + 1 < n && lanes.v[last + 1] >= lanes.v[last] &&
-               lanes.v[last + 1] - lanes.v[last] <= v->line)
-            last++;
-        add_steps(v, v->nturned, lanes.v[first], lanes.v[last]);
-    }
-}
-
-static void add_turns(FootprintVisit *v, int loop)
-{
-    if (loop == v->nturned) {
-        for (int warp = 0; warp < scope_warps(v->scope); warp++) {
-            scope_warp(v->scope, warp);
-            add_warp(v);
+    int n = v->runs.len;
+    for (int64_t i = 1; i < stride->n; i++)
+        for (int k = 0; k < n; k++) {
+            ScalarRun run = v->runs.at[k];
+            run.lo += i * stride->step;
+            run.hi += i * stride->step;
+            VEC_PUSH(v->arena, &v->runs, run);
         }
+    settle_runs(v);
+}
+
+static void add_lines(FootprintVisit *v, int64_t at)
+{
+    v->left -= v->runs.len;
+    for (int k = 0; k < v->runs.len; k++)
+        set_add(v->arena, v->set, line_of(v, at + v->runs.at[k].lo),
+                line_of(v, at + v->runs.at[k].hi));
+}
+
+static void visit_box(FootprintVisit *v);
+
+static void visit_piece(FootprintVisit *v, int axis, int64_t lo, int64_t hi)
+{
+    Axis whole = v->axis[axis];
+    v->axis[axis].lo = lo;
+    v->axis[axis].hi = hi;
+    visit_box(v);
+    v->axis[axis] = whole;
+}
+
+static double all_runs(const FootprintVisit *v, const Stride *stride, int n)
+{
+    double runs = v->runs.len;
+    for (int i = 0; i < n; i++)
+        runs *= (double)stride[i].n;
+    return runs;
+}
+
+// False if the part has more runs than may be added: the first ones along its longest
+// stride were then added for all parts, and no more will be.
+static bool add_part(FootprintVisit *v, int part)
+{
+    Stride stride[AXES_MAX];
+    const LinearForm *form = &v->parts.at[part].form;
+    int n = find_strides(v, form, stride);
+    gather_runs(v, part);
+    int64_t at = form_range(v, form).lo;
+    for (int k = lengthen_runs(v, stride, n); k < n; k++) {
+        if (v->runs.len * (double)stride[k].n > v->left) {
+            const Stride *last = &stride[n - 1];
+            double share = MAX(v->left, 1) / all_runs(v, &stride[k], n - k);
+            int64_t lo = v->axis[last->axis].lo;
+            visit_piece(v, last->axis, lo, lo + (int64_t)(share * (double)(last->n - 1)));
+            v->left = -1;
+            return false;
+        }
+        repeat_runs(v, &stride[k]);
+    }
+    add_lines(v, at);
+    return true;
+}
+
+static void add_box(FootprintVisit *v)
+{
+    for (int i = 0; i < v->parts.len; i++)
+        if (v->parts.at[i].executed && !add_part(v, i))
+            return;
+    v->seen += box_points(v);
+}
+
+static void visit_box(FootprintVisit *v)
+{
+    if (v->left-- < 0)
+        return;
+    if (find_forms(v)) {
+        add_box(v);
         return;
     }
-    for (int64_t i = 0; i < v->turns[loop]; i++) {
-        scope_look_at(v->scope, v->loop[loop], i);
-        add_turns(v, loop + 1);
-    }
-    scope_look_at(v->scope, v->loop[loop], 0);
+    int axis = v->cut;
+    int64_t last = v->last;
+    visit_piece(v, axis, v->axis[axis].lo, last);
+    visit_piece(v, axis, last + 1, v->axis[axis].hi);
 }
 
 typedef VEC(LineSet) LineSets;
@@ -345,31 +672,58 @@ static LineSet *set_of(Arena *arena, LineSets *sets, int buffer)
     return &sets->at[sets->len - 1];
 }
 
+static void find_part_axes(FootprintVisit *v, const FootprintPart *part)
+{
+    find_axes(v, part->base);
+    for (int i = 0; i < part->nguard; i++)
+        for (int k = 0; k < part->guard[i].n; k++)
+            find_axes(v, part->guard[i].cond[k]);
+}
+
+static bool same_axes(const FootprintVisit *a, const FootprintVisit *b)
+{
+    int same = 0;
+    for (int i = 0; i < a->naxis; i++)
+        for (int k = 0; k < b->naxis; k++)
+            same += a->axis[i].of == b->axis[k].of && a->axis[i].scale == b->axis[k].scale;
+    return a->set == b->set && a->naxis == b->naxis && same == a->naxis;
+}
+
+static double visit_lines(FootprintVisit *v)
+{
+    int64_t before = v->set->len;
+    v->left = RUNS_MAX;
+    visit_box(v);
+    set_settle(v->set);
+    return v->seen > 0 ? (double)(v->set->len - before) * box_points(v) / v->seen : 0;
+}
+
 double footprint_lines(const Footprint *f, Scope *scope)
 {
     LineSets sets = {0};
+    VEC(FootprintVisit) visits = {0};
     int64_t line_bytes = scope->setting->device->line_bytes;
     double lines = 0;
+    for (int i = 0; i < f->parts.len; i++)
+        set_of(f->arena, &sets, f->parts.at[i].buffer->number);
     for (int i = 0; i < f->parts.len; i++) {
         const FootprintPart *part = &f->parts.at[i];
-        LineSet *set = set_of(f->arena, &sets, part->buffer->number);
         int64_t line = MAX(line_bytes / scalar_info[part->buffer->scalar].bytes, 1);
-        ScalarRun *run = NEW_ARRAY(f->arena, ScalarRun, part->constant.len);
-        FootprintVisit v = {.scope = scope,
-                            .part = part,
-                            .arena = f->arena,
-                            .set = set,
-                            .line = line,
-                            .run = run};
-        v.shift = line & (line - 1) ? -1 : __builtin_ctzll((unsigned long long)line);
-        v.nrun = merge_runs(part, run, line);
-        find_loops(&v, part->base);
-        double factor = plan_turns(&v);
-        int64_t before = set->len;
-        add_turns(&v, 0);
-        set_settle(set);
-        lines += factor * (double)(set->len - before);
+        FootprintVisit v = {
+            .scope = scope,
+            .arena = f->arena,
+            .set = set_of(f->arena, &sets, part->buffer->number),
+            .line = line,
+            .shift = line & (line - 1) ? -1 : __builtin_ctzll((unsigned long long)line)};
+        find_part_axes(&v, part);
+        int k = 0;
+        while (k < visits.len && !same_axes(&visits.at[k], &v))
+            k++;
+        if (k == visits.len)
+            VEC_PUSH(f->arena, &visits, v);
+        VEC_PUSH(f->arena, &visits.at[k].parts, part_visit(f->arena, part, line));
     }
-    scope_warp(scope, 0);
+    for (int i = 0; i < visits.len; i++)
+        lines += visit_lines(&visits.at[i]);
     return lines;
 }

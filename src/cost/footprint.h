@@ -7,12 +7,13 @@
 
 #include "cost/walk.h"
 
-// Accesses of one buffer that differ by constants only.
+// Accesses of one buffer under the same conditions that differ by constants only.
 typedef struct {
     const Buffer *buffer;
     const Arith *base;     // the index of the first of them
     VEC(int64_t) constant; // first scalars accessed, from there
-    int width;
+    int width, nguard;
+    Guard *guard;
 } FootprintPart;
 
 typedef struct {
@@ -22,9 +23,10 @@ typedef struct {
 } Footprint;
 
 void footprint_init(Footprint *footprint, Arena *arena);
-void footprint_add(Footprint *footprint, const CountedAccess *access);
-// How many different lines; ends on the first warp of scope. Parts that depend on data are
-// left out. Long strided loops are extrapolated from their first iterations.
+void footprint_add(Footprint *footprint, const CountedAccess *access, const Guard *guard,
+                   int nguard);
+// How many different lines the group in the middle of the grid touches. Parts that depend
+// on data are left out. Long strided loops are extrapolated from their first iterations.
 double footprint_lines(const Footprint *footprint, Scope *scope);
 
 #endif

@@ -2,9 +2,9 @@
 //
 // Index variables and their values for the lanes of a warp; see scope.h.
 //
-//   method  a variable is evaluated when it is asked for, once for each warp and iteration
-//           looked at (`stamp`); an index is evaluated for all lanes at once
-//   lanes   local ids run fastest along x, then y, then z
+//   method  a variable is evaluated when it is asked for, once for each warp (`stamp`); an
+//   index is evaluated for all lanes at once lanes   local ids run fastest along x, then y,
+//   then z
 
 #include "cost/scope.h"
 
@@ -144,27 +144,18 @@ void scope_declare(Scope *s, const Stm *stm, int64_t extent)
     bound->at = thread ? 0 : bound->n / 2;
     bound->loop = stm->loop;
     bound->dim = stm->dim;
-    if (thread)
-        bound->turns = (bound->n - 1) / scope_threads(s, bound->loop, bound->dim) + 1;
-}
-
-void scope_look_at(Scope *s, BoundVar *loop, int64_t at)
-{
-    loop->at = at;
-    s->stamp++;
 }
 
 static void thread_lanes(const Scope *s, BoundVar *b)
 {
     int64_t group = s->groups[b->dim] / 2, local = s->kernel->local[b->dim];
     LaneValues *lanes = &b->lanes;
-    int64_t turn = b->at * scope_threads(s, b->loop, b->dim);
     lanes->uniform = b->loop == LOOP_WRG || local == 1;
     int n = lanes->uniform ? 1 : s->lanes;
     for (int i = 0; i < n; i++) {
         int64_t id = s->local_id[b->dim][i];
         id = b->loop == LOOP_WRG ? group : b->loop == LOOP_GLB ? group * local + id : id;
-        lanes->v[i] = MIN(id + turn, b->n - 1);
+        lanes->v[i] = MIN(id, b->n - 1);
     }
 }
 

@@ -26,8 +26,7 @@ typedef struct {
     BoundKind kind;
     const Arith *var, *def;
     int64_t n;     // LOOP, THREAD: takes the values in [0, n)
-    int64_t at;    // SIZE: its value; LOOP: the iteration looked at; THREAD: the turn
-    int64_t turns; // THREAD: iterations of one work-item
+    int64_t at;    // SIZE: its value; LOOP: the iteration in the middle
     LoopKind loop; // THREAD
     int dim;
     unsigned stamp; // when lanes was computed
@@ -59,7 +58,6 @@ void scope_warp(Scope *scope, int warp);
 // Declares the variable of a FOR or INT statement; extent: of the FOR.
 void scope_declare(Scope *scope, const Stm *stm, int64_t extent);
 BoundVar *scope_find(Scope *scope, const Arith *var); // NULL if neither declared nor a size
-void scope_look_at(Scope *scope, BoundVar *loop, int64_t at);
 // The value of a, of sizes only; false if it is more than that.
 bool scope_constant(Scope *scope, const Arith *a, int64_t *value);
 // The iterations of a loop; where they differ by group or item, the most that an item of

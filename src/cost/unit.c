@@ -68,8 +68,7 @@ static void on_access(CostWalk *walk, void *user, const CountedAccess *a)
     k->item.scalars_loaded += a->store ? 0 : a->exec * a->width;
     k->item.bits[bytes <= 4 ? 0 : bytes <= 8 ? 1 : 2] += a->exec;
     count_lines(k, a, bytes);
-    if (!a->border)
-        footprint_add(&k->footprint, a);
+    footprint_add(&k->footprint, a, walk->guards.at, walk->guards.len);
 }
 
 static bool kernel_facts(KernelFacts *k, Arena *arena, const Unit *unit,

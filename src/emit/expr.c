@@ -248,9 +248,7 @@ static bool has_on_vectors(const Printer *p, const KExpr *e)
 
 static void open_vector(Printer *p, const Type *type)
 {
-    put(p, "%s", p->target->before);
-    put_type(p, type);
-    put(p, "%s", p->target->open);
+    put_form(p, "%s%t%s", p->target->before, type, p->target->open);
 }
 
 // The literal that every component is; NULL if they are not all one literal.
@@ -328,11 +326,9 @@ static void put_place(Printer *p, const TilePlaces *places, const Arith *index)
         put_index(p, arith_addc(p->ctx, start, place_of(places, fixed)), PREC_ANY);
         return;
     }
-    put(p, "fw_place<%lld, %s, %d, %lld>(", (long long)places->count,
-        places->turned ? "true" : "false", places->warps / 4,
-        (long long)places->groups / 2);
-    put_index(p, index, PREC_ANY);
-    put(p, ")");
+    put_form(p, "fw_place<%l, %s, %d, %l>(%i)", (int64_t)places->count,
+             places->turned ? "true" : "false", places->warps / 4,
+             (int64_t)(places->groups / 2), index);
     if (start != arith_const(p->ctx, 0)) {
         put(p, " + ");
         put_index(p, start, PREC_SUM);
@@ -363,12 +359,9 @@ bool put_vector_element(Printer *p, const Buffer *buffer, const Arith *index,
     bool any_address = p->target->unaligned[0] != 0;
     if (!any_address && (p->target->doubts || !is_aligned(p, buffer, index, type->width)))
         return false;
-    put(p, "*(%s%s%s",
-        buffer->space == MEM_LOCAL ? p->target->local_pointer : p->target->global,
-        is_const ? "const " : "", p->target->unaligned);
-    put_type(p, type);
-    put(p, " *)&");
-    put_element(p, buffer, index);
+    put_form(p, "*(%s%s%s%t *)&%e",
+             buffer->space == MEM_LOCAL ? p->target->local_pointer : p->target->global,
+             is_const ? "const " : "", p->target->unaligned, type, buffer, index);
     return true;
 }
 
@@ -376,18 +369,13 @@ static void put_vector_load(Printer *p, const KExpr *e)
 {
     if (put_vector_element(p, e->buffer, e->arith, e->type, true))
         return;
-    put(p, "vload%d(0, &", e->type->width);
-    put_element(p, e->buffer, e->arith);
-    put(p, ")");
+    put_form(p, "vload%d(0, &%e)", e->type->width, e->buffer, e->arith);
 }
 
 static void put_image_load(Printer *p, const KExpr *e)
 {
-    put(p, "%s", p->target->image_read[e->buffer->scalar == S_INT]);
-    put_name(p, e->buffer->name);
-    put(p, ", ");
-    put_index(p, e->arith, PREC_ANY);
-    put(p, "%s", p->target->image_close);
+    put_form(p, "%s%n, %i%s", p->target->image_read[e->buffer->scalar == S_INT],
+             e->buffer->name, e->arith, p->target->image_close);
 }
 
 static void put_load(Printer *p, const KExpr *e, Prec prec)
@@ -414,18 +402,10 @@ static void put_cast(Printer *p, const KExpr *e, Prec prec)
     const KExpr *arg = e->arg[0];
     if (arg->type->scalar == e->type->scalar) {
         put_value(p, arg, prec);
+    } else if (is_vector(p, e) && has_builtins(p)) {
+        put_form(p, "convert_%t(%v)", e->type, arg);
     } else if (is_vector(p, e)) {
-        put(p, has_builtins(p) ? "convert_" : "__builtin_convertvector(");
-        if (has_builtins(p)) {
-            put_type(p, e->type);
-            put(p, "(");
-        }
-        put_value(p, arg, PREC_SELECT);
-        if (!has_builtins(p)) {
-            put(p, ", ");
-            put_type(p, e->type);
-        }
-        put(p, ")");
+        put_form(p, "__builtin_convertvector(%v, %t)", arg, e->type);
     } else if (is_held(p, e)) {
         put(p, "fw_bf16(%s", arg->type->scalar == S_FLOAT ? "" : "(float)");
         put_value(p, arg, arg->type->scalar == S_FLOAT ? PREC_SELECT : PREC_UNARY);
@@ -453,9 +433,7 @@ static void put_argument(Printer *p, const KExpr *call, const KExpr *arg)
     } else if (arg->kind == K_LITERAL && !splat) {
         put_literal(p, call->type->scalar, arg->number, PREC_SELECT);
     } else {
-        put(p, "(");
-        put_type(p, call->type);
-        put(p, ")");
+        put_form(p, "(%t)", call->type);
         put_value(p, arg, PREC_UNARY);
     }
 }
@@ -517,14 +495,6 @@ static void put_builtin(Printer *p, const KExpr *e)
     put(p, ")");
 }
 
-// A value that is computed where it is wanted.
-static void put_later(Printer *p, const KExpr *e)
-{
-    put(p, "[&] { return ");
-    put_value(p, e, PREC_SELECT);
-    put(p, "; }");
-}
-
 static bool is_at_computed(const KExpr *e, const void *printer)
 {
     const Printer *p = printer;
@@ -543,15 +513,8 @@ static bool has_both_sides(const Printer *p, const KExpr *e)
 
 static void put_both_sides(Printer *p, const KExpr *e)
 {
-    put(p, "fw_select<");
-    put_type(p, e->type);
-    put(p, ">(");
-    put_value(p, e->arg[0], PREC_SELECT);
-    for (int i = 1; i < 3; i++) {
-        put(p, ", ");
-        put_later(p, e->arg[i]);
-    }
-    put(p, ")");
+    put_form(p, "fw_select<%t>(%v, [&] { return %v; }, [&] { return %v; })", e->type,
+             e->arg[0], e->arg[1], e->arg[2]);
 }
 
 static void put_side(Printer *p, const KExpr *e, const Type *type)
@@ -560,10 +523,7 @@ static void put_side(Printer *p, const KExpr *e, const Type *type)
         put_value(p, e, PREC_SELECT);
         return;
     }
-    put_type(p, type); // the sides may be of two
-    put(p, "(");
-    put_value(p, e, PREC_ANY);
-    put(p, ")");
+    put_form(p, "%t(%v)", type, e); // the sides may be of two
 }
 
 static void put_select(Printer *p, const KExpr *e, Prec prec)
@@ -626,8 +586,7 @@ static void put_over(Printer *p, const KExpr *e)
     if (fma(-d, high, 1) < 0)
         high = nextafter(high, 0);
     const double number[] = {d, high, fma(-d, high, 1) / d};
-    put(p, "%s", p->target->over);
-    put_value(p, e->arg[0], PREC_SELECT);
+    put_form(p, "%s%v", p->target->over, e->arg[0]);
     for (int i = 0; i < COUNTOF(number); i++) {
         put(p, ", ");
         put_literal(p, S_DOUBLE, number[i], PREC_SELECT);
@@ -696,15 +655,6 @@ static void put_shift(Printer *p, const KExpr *e, Prec prec)
     close_paren(p, prec > PREC_SELECT);
 }
 
-static void put_unsigned_division(Printer *p, const KExpr *e, Prec prec)
-{
-    open_paren(p, prec > PREC_PRODUCT);
-    put_infix_arg(p, e, 0);
-    put(p, " %s ", op_info[e->op].text);
-    put_infix_arg(p, e, 1);
-    close_paren(p, prec > PREC_PRODUCT);
-}
-
 static void put_integer_value(Printer *p, const KExpr *e, Prec prec)
 {
     Scalar scalar = e->type->scalar;
@@ -713,7 +663,7 @@ static void put_integer_value(Printer *p, const KExpr *e, Prec prec)
     if (e->op == OP_SHL || e->op == OP_SHR) {
         put_shift(p, e, prec);
     } else if (divides && is_unsigned) {
-        put_unsigned_division(p, e, prec);
+        put_infix(p, e, prec);
     } else if (divides) {
         put_builtin(p, e);
     } else if (e->op == OP_ABS && is_unsigned) {
@@ -786,11 +736,8 @@ static void put_in_float(Printer *p, const KExpr *e, Prec prec)
 
 static void put_doubtful_logic(Printer *p, const KExpr *e)
 {
-    put(p, e->op == OP_AND ? "fw_and(" : "fw_or(");
-    put_value(p, e->arg[0], PREC_SELECT);
-    put(p, ", ");
-    put_later(p, e->arg[1]);
-    put(p, ")");
+    put_form(p, "fw_%s(%v, [&] { return %v; })", e->op == OP_AND ? "and" : "or", e->arg[0],
+             e->arg[1]);
 }
 
 static void put_op(Printer *p, const KExpr *e, Prec prec)
@@ -846,11 +793,7 @@ static void put_vector(Printer *p, const KExpr *e, Prec prec)
 
 static void put_shuffle(Printer *p, const KExpr *e)
 {
-    put(p, "%s", p->target->shuffle);
-    put_value(p, e->arg[0], PREC_SELECT);
-    put(p, ", ");
-    put_index(p, e->arith, PREC_ANY);
-    put(p, ")");
+    put_form(p, "%s%v, %i)", p->target->shuffle, e->arg[0], e->arith);
 }
 
 static void put_variable(Printer *p, const KExpr *e)

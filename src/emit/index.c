@@ -50,34 +50,20 @@ static void put_operand(Printer *p, const Arith *a)
     }
 }
 
-static void put_pair(Printer *p, const char *fun, const Arith *a)
+// Of the target itself, or one of our helpers.
+static void put_pair(Printer *p, bool own, const char *fun, const Arith *a)
 {
-    put(p, "%s(", fun);
+    put(p, own ? "%s(" : wide(p) ? "fw_%sl(" : "fw_%s(", fun);
     put_operand(p, a->term[0].arg);
     put(p, ", ");
     put_operand(p, a->term[1].arg);
     put(p, ")");
 }
 
-static void put_helper(Printer *p, const char *fun, const Arith *a)
-{
-    char name[16];
-    snprintf(name, sizeof name, "fw_%s%s", fun, wide(p) ? "l" : "");
-    put_pair(p, name, a);
-}
-
-static void put_extreme(Printer *p, const char *fun, const Arith *a)
-{
-    if (has_builtins(p))
-        put_pair(p, fun, a);
-    else
-        put_helper(p, fun, a);
-}
-
 static void put_quotient(Printer *p, char op, const Arith *a, Prec prec)
 {
     if (!arith_nonneg(p->ctx, a->term[0].arg)) {
-        put_helper(p, op == '/' ? "div" : "mod", a);
+        put_pair(p, false, op == '/' ? "div" : "mod", a);
         return;
     }
     put(p, prec > PREC_PRODUCT ? "(" : "");
@@ -115,15 +101,13 @@ static void put_term(Printer *p, int64_t coef, const Arith *a, Prec prec)
 {
     if (coef == 1) {
         put_index(p, a, prec);
-        return;
-    }
-    if (a->kind == A_PROD) {
+    } else if (a->kind == A_PROD) {
         put_product(p, coef, a, prec);
-        return;
+    } else {
+        put(p, "%s%lld*", prec > PREC_PRODUCT ? "(" : "", (long long)coef);
+        put_index(p, a, PREC_UNARY);
+        put(p, prec > PREC_PRODUCT ? ")" : "");
     }
-    put(p, "%s%lld*", prec > PREC_PRODUCT ? "(" : "", (long long)coef);
-    put_index(p, a, PREC_UNARY);
-    put(p, prec > PREC_PRODUCT ? ")" : "");
 }
 
 // Sums --------------------------------------------------------------------------------
@@ -201,8 +185,8 @@ void put_index(Printer *p, const Arith *a, Prec prec)
     case A_PROD: put_product(p, 1, a, prec); return;
     case A_DIV: put_quotient(p, '/', a, prec); return;
     case A_MOD: put_quotient(p, '%', a, prec); return;
-    case A_MIN: put_extreme(p, "min", a); return;
-    case A_MAX: put_extreme(p, "max", a); return;
+    case A_MIN: put_pair(p, has_builtins(p), "min", a); return;
+    case A_MAX: put_pair(p, has_builtins(p), "max", a); return;
     }
     BUG("integer of kind %d", a->kind);
 }

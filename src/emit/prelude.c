@@ -61,13 +61,7 @@ static const KExpr *body_let(Body *b, const Expr *expr)
     const char *name = expr->param->name;
     for (int i = 1; name_taken(b, name); i++)
         name = arena_printf(b->p->arena, "%s_%d", expr->param->name, i);
-    put(b->p, "const ");
-    put_type(b->p, expr->arg[0]->type);
-    put(b->p, " ");
-    put_name(b->p, name);
-    put(b->p, " = ");
-    put_value(b->p, value, PREC_SELECT);
-    put_line(b->p, ";");
+    put_form(b->p, "const %t %n = %v;\n", expr->arg[0]->type, name, value);
     new_variable(b, expr->param, name);
     return body_value(b, expr->arg[1]);
 }
@@ -114,27 +108,18 @@ static void put_body(Printer *p, const Function *fun)
     Body body = {.p = p};
     for (int i = 0; i < fun->nparam; i++)
         new_variable(&body, fun->params[i], fun->params[i]->name);
-    const KExpr *value = body_value(&body, fun->body);
-    put(p, "return ");
-    put_value(p, value, PREC_SELECT);
-    put_line(p, ";");
+    put_form(p, "return %v;\n", body_value(&body, fun->body));
 }
 
 static void put_head(Printer *p, const Function *fun)
 {
-    put(p, "%s", p->target->function);
-    put_type(p, fun->result);
-    put(p, " ");
+    put_form(p, "%s%t ", p->target->function, fun->result);
     put_function_name(p, fun->name);
     put(p, "(");
     for (int i = 0; i < fun->nparam; i++) {
-        put(p, i ? ", " : "");
-        put_type(p, fun->params[i]->type);
-        put(p, " ");
-        if (fun->body)
-            put_name(p, fun->params[i]->name);
-        else // the opaque text uses the names as they are
-            put(p, "%s", fun->params[i]->name);
+        put_form(p, "%s%t ", i ? ", " : "", fun->params[i]->type);
+        // The opaque text uses the names as they are.
+        put_form(p, fun->body ? "%n" : "%s", fun->params[i]->name);
     }
     put_line(p, fun->nparam ? ")" : "void)");
 }

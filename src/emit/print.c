@@ -167,3 +167,33 @@ void put_line(Printer *p, const char *format, ...)
     va_end(args);
     end_line(p);
 }
+
+void put_form(Printer *p, const char *form, ...)
+{
+    va_list args;
+    va_start(args, form);
+    for (; *form; form++) {
+        if (*form == '\n') {
+            end_line(p);
+        } else if (*form != '%') {
+            buf_putc(&p->line, *form);
+        } else {
+            switch (*++form) {
+            case 's': buf_puts(&p->line, va_arg(args, const char *)); break;
+            case 'd': put(p, "%d", va_arg(args, int)); break;
+            case 'l': put(p, "%lld", (long long)va_arg(args, int64_t)); break;
+            case 'n': put_name(p, va_arg(args, const char *)); break;
+            case 't': put_type(p, va_arg(args, const Type *)); break;
+            case 'v': put_value(p, va_arg(args, const KExpr *), PREC_SELECT); break;
+            case 'i': put_index(p, va_arg(args, const Arith *), PREC_ANY); break;
+            case 'e': {
+                const Buffer *buffer = va_arg(args, const Buffer *);
+                put_element(p, buffer, va_arg(args, const Arith *));
+                break;
+            }
+            default: buf_putc(&p->line, *form);
+            }
+        }
+    }
+    va_end(args);
+}

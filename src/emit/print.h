@@ -104,6 +104,10 @@ void printer_release(Printer *p);
 void end_line(Printer *p);
 void put_line(Printer *p, const char *format, ...) FW_PRINTF(2, 3); // a whole statement
 void put(Printer *p, const char *format, ...) FW_PRINTF(2, 3);
+// The same of text with holes: %s text, %d an int, %l an int64_t, %n a name, %t a type, %v
+// a value and %i an index that nothing binds to, %e an element, of a buffer and an index.
+// Ends the line where the text ends one.
+void put_form(Printer *p, const char *form, ...);
 void put_name(Printer *p, const char *name);          // of a variable or buffer
 void put_function_name(Printer *p, const char *name); // of a function of the program
 void put_type(Printer *p, const Type *type);

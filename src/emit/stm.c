@@ -56,11 +56,9 @@ static void put_array(Printer *p, const char *space, const Buffer *buffer)
         put(p, "%s%d%s", p->target->align,
             buffer->vector * scalar_info[buffer->scalar].bytes, p->target->align_close);
     put_memory_type(p, buffer->scalar, buffer->space == MEM_PRIVATE ? "sum_" : "memory_");
-    put(p, " ");
     Buffer plain = *buffer;
     plain.places = NULL; // which are those of elements
-    put_element(p, &plain, buffer->count);
-    put_line(p, ";");
+    put_form(p, " %e;\n", &plain, buffer->count);
 }
 
 enum { LOCAL_ALIGN = 1024 };
@@ -125,12 +123,9 @@ const Arith *emit_local_bytes(ArithCtx *ctx, const Target *target, const Kernel 
 static void put_part(Printer *p, const Buffer *buffer)
 {
     put_memory_type(p, buffer->scalar, "memory_");
-    put(p, " *const ");
-    put_name(p, buffer->name);
-    put(p, " = (");
+    put_form(p, " *const %n = (", buffer->name);
     put_memory_type(p, buffer->scalar, "memory_");
-    put_line(p, " *)(fw_local + %lld);",
-             (long long)local_offset(p->target, p->kernel, buffer));
+    put_form(p, " *)(fw_local + %l);\n", local_offset(p->target, p->kernel, buffer));
 }
 
 // The local buffers used in block, if they are declared there.
@@ -165,12 +160,9 @@ static void put_declaration(Printer *p, const Stm *stm)
             scalar_info[type->scalar].name);
     else
         put_type(p, type);
-    put(p, " ");
-    put_name(p, stm->var->name);
-    if (stm->value) {
-        put(p, " = ");
-        put_value(p, stm->value, PREC_SELECT);
-    }
+    put_form(p, " %n", stm->var->name);
+    if (stm->value)
+        put_form(p, " = %v", stm->value);
     put_line(p, ";");
 }
 
@@ -185,10 +177,7 @@ static void put_assignment(Printer *p, const Stm *stm)
 {
     const KExpr *e = stm->value;
     bool adds = may_accumulate(e) && e->arg[0]->kind == K_VAR && e->arg[0]->var == stm->var;
-    put_name(p, stm->var->name);
-    put(p, adds ? " += " : " = ");
-    put_value(p, adds ? e->arg[1] : e, PREC_SELECT);
-    put_line(p, ";");
+    put_form(p, "%n %s %v;\n", stm->var->name, adds ? "+=" : "=", adds ? e->arg[1] : e);
 }
 
 // Loops -------------------------------------------------------------------------------
@@ -295,21 +284,13 @@ static void put_id_value(Printer *p, LoopKind loop, int dim)
 
 static void put_loop_head(Printer *p, const Stm *stm, bool from_id)
 {
-    put(p, "for (%s ", index_type(p));
-    put_index(p, stm->iter, PREC_ANY);
-    put(p, from_id ? " = " : " = 0");
+    put_form(p, "for (%s %i = %s", index_type(p), stm->iter, from_id ? "" : "0");
     if (from_id)
         put_id_value(p, stm->loop, stm->dim);
-    put(p, "; ");
-    put_index(p, stm->iter, PREC_ANY);
-    put(p, " < ");
-    put_index(p, stm->extent, PREC_SUM);
-    if (stm->value) {
-        put(p, " && ");
-        put_value(p, stm->value, PREC_ANY);
-    }
-    put(p, "; ");
-    put_index(p, stm->iter, PREC_ANY);
+    put_form(p, "; %i < %i", stm->iter, stm->extent);
+    if (stm->value)
+        put_form(p, " && %v", stm->value);
+    put_form(p, "; %i", stm->iter);
 }
 
 static bool declares(const Stm *stm, const void *var)
@@ -356,9 +337,7 @@ static bool put_counted_loop(Printer *p, const Stm *stm)
     put_line(p, "for (%s fw_k = 0; fw_k < %lld; fw_k++) {", index_type(p),
              (long long)(extent / threads));
     p->indent++;
-    put(p, "const %s ", index_type(p));
-    put_index(p, stm->iter, PREC_ANY);
-    put(p, " = %lld*fw_k + ", (long long)threads);
+    put_form(p, "const %s %i = %l*fw_k + ", index_type(p), stm->iter, threads);
     put_id_value(p, stm->loop, stm->dim);
     put_line(p, ";");
     p->indent--;
@@ -373,9 +352,7 @@ static void put_strided_loop(Printer *p, const Stm *stm)
     if (put_counted_loop(p, stm))
         return;
     put_loop_head(p, stm, true);
-    put(p, " += ");
-    put_index(p, stm->threads, PREC_ANY);
-    put_line(p, ") {");
+    put_form(p, " += %i) {\n", stm->threads);
     put_scope(p, stm);
     put_braced(p, &stm->body);
     put_line(p, "}");
@@ -387,9 +364,7 @@ static void put_id(Printer *p, const Stm *stm)
     for (int i = 0; i < p->ids.len; i++)
         if (p->ids.at[i] == stm->iter)
             return;
-    put(p, "const %s ", index_type(p));
-    put_index(p, stm->iter, PREC_ANY);
-    put(p, " = ");
+    put_form(p, "const %s %i = ", index_type(p), stm->iter);
     put_id_value(p, stm->loop, stm->dim);
     put_line(p, ";");
     VEC_PUSH(p->arena, &p->ids, stm->iter);
@@ -420,10 +395,7 @@ static void put_id_loops(Printer *p, const Stm *stm)
     for (int i = 0; i < n; i++) {
         if (nest[i]->form != FORM_GUARD)
             continue;
-        put(p, guarded ? " && " : "if (");
-        put_index(p, nest[i]->iter, PREC_ANY);
-        put(p, " < ");
-        put_index(p, nest[i]->extent, PREC_SUM);
+        put_form(p, "%s%i < %i", guarded ? " && " : "if (", nest[i]->iter, nest[i]->extent);
         guarded = true;
     }
     if (!guarded) {
@@ -488,9 +460,7 @@ static void put_for(Printer *p, const Stm *stm)
 
 static void put_if(Printer *p, const Stm *stm)
 {
-    put(p, "if (");
-    put_value(p, stm->value, PREC_ANY);
-    put_line(p, ") {");
+    put_form(p, "if (%v) {\n", stm->value);
     put_braced(p, &stm->body);
     if (stm->other.len == 1 && stm->other.at[0]->kind == ST_IF) {
         put(p, "} else ");
@@ -510,10 +480,8 @@ static void put_scalar_store(Printer *p, const Stm *stm, int lane)
     bool adds = to != e && to->kind == K_LOAD && to->buffer == stm->buffer &&
                 to->arith == stm->index && lane < 0;
     p->lane = lane;
-    put_element(p, stm->buffer, arith_addc(p->ctx, stm->index, MAX(lane, 0)));
-    put(p, adds ? " += " : " = ");
-    put_value(p, adds ? e->arg[1] : e, PREC_SELECT);
-    put_line(p, ";");
+    put_form(p, "%e %s %v;\n", stm->buffer, arith_addc(p->ctx, stm->index, MAX(lane, 0)),
+             adds ? "+=" : "=", adds ? e->arg[1] : e);
     p->lane = -1;
 }
 
@@ -527,30 +495,22 @@ static void put_vector_store(Printer *p, const Stm *stm)
 {
     const Type *type = stm->value->type;
     if (put_vector_element(p, stm->buffer, stm->index, type, false)) {
-        put(p, " = ");
-        put_value(p, stm->value, PREC_SELECT);
-        put_line(p, ";");
+        put_form(p, " = %v;\n", stm->value);
         return;
     }
     if (p->target->vectors == VECTORS_STRUCT) {
         put_lane_stores(p, stm);
         return;
     }
-    put(p, "vstore%d(", type->width);
-    put_value(p, stm->value, PREC_SELECT);
-    put(p, ", 0, &");
-    put_element(p, stm->buffer, stm->index);
-    put_line(p, ");");
+    put_form(p, "vstore%d(%v, 0, &%e);\n", type->width, stm->value, stm->buffer,
+             stm->index);
 }
 
 static void put_pairs(Printer *p, const Stm *stm)
 {
-    put(p, "fw_store_pairs<%d>(&", stm->apart);
-    put_element(p, stm->buffer, stm->index);
-    for (int i = 0; i < stm->value->n; i++) {
-        put(p, ", ");
-        put_value(p, stm->value->arg[i], PREC_SELECT);
-    }
+    put_form(p, "fw_store_pairs<%d>(&%e", stm->apart, stm->buffer, stm->index);
+    for (int i = 0; i < stm->value->n; i++)
+        put_form(p, ", %v", stm->value->arg[i]);
     put_line(p, ");");
 }
 
@@ -558,11 +518,8 @@ static void put_copy(Printer *p, const Stm *stm)
 {
     const KExpr *from = stm->value;
     int width = from->type->kind == T_VECTOR ? from->type->width : 1;
-    put(p, "fw_copy<%d>(&", width * scalar_info[from->buffer->scalar].bytes);
-    put_element(p, stm->buffer, stm->index);
-    put(p, ", &");
-    put_element(p, from->buffer, from->arith);
-    put_line(p, ");");
+    put_form(p, "fw_copy<%d>(&%e, &%e);\n", width * scalar_info[from->buffer->scalar].bytes,
+             stm->buffer, stm->index, from->buffer, from->arith);
 }
 
 static void put_store(Printer *p, const Stm *stm)
@@ -604,13 +561,8 @@ static void put_matrix(Printer *p, const Stm *stm)
     for (int side = 0; side < 2 && !f->together; side++)
         put(p, ", %lld, %lld, %s", (long long)f->apart[side], (long long)f->row[side],
             f->turned[side] ? "true" : "false");
-    put(p, ">(&");
-    put_element(p, stm->buffer, stm->index);
-    for (int side = 0; side < 2; side++) {
-        put(p, ", ");
-        put_value(p, stm->value->arg[side], PREC_SELECT);
-    }
-    put_line(p, ");");
+    put_form(p, ">(&%e, %v, %v);\n", stm->buffer, stm->index, stm->value->arg[0],
+             stm->value->arg[1]);
     if (f->together && !stm->async)
         put_wait(p, &(Stm){.buffer = stm->buffer});
 }
@@ -640,9 +592,7 @@ static void put_stm(Printer *p, const Stm *stm)
     case ST_MATRIX: put_matrix(p, stm); return;
     case ST_ARRAY: put_array(p, "", stm->buffer); return;
     case ST_INT:
-        put(p, "const %s ", index_type(p));
-        put_index(p, stm->iter, PREC_ANY);
-        put(p, " = ");
+        put_form(p, "const %s %i = ", index_type(p), stm->iter);
         if (!stm->value) {
             put_index(p, stm->index, PREC_ANY);
             VEC_PUSH(p->arena, &p->ints, stm);

@@ -58,10 +58,7 @@ void put_update(Printer *p, const Stm *stm)
     else
         put(p, "fw_%s_%s%s(&", update->word, scalar_info[stm->buffer->scalar].name,
             place_suffix(p->target, stm->buffer->space));
-    put_element(p, stm->buffer, stm->index);
-    put(p, ", ");
-    put_value(p, e->arg[first], PREC_SELECT);
-    put_line(p, ");");
+    put_form(p, "%e, %v);\n", stm->buffer, stm->index, e->arg[first]);
 }
 
 // Our functions -------------------------------------------------------------------------

@@ -137,8 +137,7 @@ void arith_print(Buf *out, const Arith *a)
 
 const char *arith_text(const Arith *a, Arena *arena)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     arith_print(&text, a);
     return buf_keep(&text, arena);
 }

@@ -799,8 +799,7 @@ const Expr *derive_steps(Ir *ir, Expr *iterate)
 void derive_passes(const Derivation *d, const Point *point, TimeLoop *passes)
 {
     DeriveWalk w;
-    Diags quiet;
-    diags_init(&quiet, d->program->ir->arena);
+    Diags quiet = {.arena = d->program->ir->arena};
     *passes = (TimeLoop){0};
     if (derive(d, point, false, &w, &quiet))
         *passes = w.passes;

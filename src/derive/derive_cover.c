@@ -38,9 +38,8 @@ static bool add_place(Derivation *d, int stage, Diags *diags)
 {
     const Pipeline *p = d->pipeline;
     char name[16];
-    Buf text;
     bool found = false;
-    buf_init(&text);
+    Buf text = buf_new();
     name_place(name, sizeof name, stage);
     buf_printf(&text, "%s == 'registers'", name);
     for (int i = 0; i < p->ncover; i++)

@@ -47,9 +47,7 @@ static bool settle(Derivation *d, const Derivation *usual, const Point *plain,
     int choice = its < 0 ? 0 : plain->choice[its];
     if (own < 0 && choice == 0)
         return true;
-    Buf value, text;
-    buf_init(&value);
-    buf_init(&text);
+    Buf value = buf_new(), text = buf_new();
     space_value_print(&value, its < 0 ? d->space : usual->space, its < 0 ? own : its,
                       choice);
     const char *quote = isdigit((unsigned char)value.text[0]) ? "" : "'";

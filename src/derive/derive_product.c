@@ -120,11 +120,10 @@ static const Type *matrix_type(const Expr *expr, Scalar *sums)
 
 void settle_matrix(Derivation *d, Diags *diags)
 {
-    Diags ignored;
     Point point;
     if (!has_matrix(d))
         return;
-    diags_init(&ignored, diags->arena);
+    Diags ignored = {.arena = diags->arena};
     derive_single(d, &point);
     space_set(d->space, &point, "product", "matrix");
     set_number(d, &point, "lx", 4);

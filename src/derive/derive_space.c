@@ -262,8 +262,7 @@ static const char *untiled(const Derivation *d)
 // Local memory of a tiled group as an expression over the parameters.
 static void constrain_tile(Derivation *d, bool places, Diags *diags)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     if (!places)
         buf_printf(&text, "%s or ", untiled(d));
     for (int x = 0; x < d->shape.dims; x++) {
@@ -286,8 +285,7 @@ static void constrain_tile(Derivation *d, bool places, Diags *diags)
 static void constrain_product(Derivation *d, const char *const *stem, int n, int64_t most,
                               Diags *diags)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     for (int x = 0; x < d->shape.dims; x++)
         for (int i = 0; i < n; i++)
             buf_printf(&text, "%s%s%s", x || i ? " * " : "", stem[i], axis[x]);
@@ -406,8 +404,7 @@ static void add_nest_params(Derivation *d, Diags *diags)
 // A processor's OpenCL compiler takes minutes for 1,024.
 static void add_inner(Derivation *d, Diags *diags)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_puts(&text, "inner == 'loop' or ");
     for (int x = 0; x < d->shape.dims && d->shape.rectangular; x++)
         buf_printf(&text, "b%s * c%s * ", axis[x], axis[x]);

@@ -212,9 +212,8 @@ static void find_vectors(VectorSet *set, const Block *block)
 void emit_unit(Buf *out, const Target *target, const Unit *unit)
 {
     Printer p;
-    Buf kernels;
     Uses uses = {0};
-    buf_init(&kernels);
+    Buf kernels = buf_new();
     for (int i = 0; i < unit->kernels.len; i++) {
         find_vectors(&uses.vectors, &unit->kernels.at[i]->body);
         if (i > 0)

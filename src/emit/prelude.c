@@ -192,9 +192,7 @@ void put_prelude(Buf *out, const Target *target, const Program *program, const U
 {
     size_t start = out->len;
     Uses all = {uses->vectors, NULL};
-    Buf functions, text;
-    buf_init(&functions);
-    buf_init(&text);
+    Buf functions = buf_new(), text = buf_new();
     vectors_in_functions(program, &all.vectors);
     put_functions(&functions, target, program);
     if (uses->text) {

@@ -470,8 +470,7 @@ Script *script_parse(const char *name, const char *text, const Binding *size, in
 Script *script_load(const char *path, const Binding *size, int nsize, Diags *diags,
                     bool *ok)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     Script *script = NULL;
     *ok = file_read(path, FILE_TEXT_MOST, &text);
     if (*ok)

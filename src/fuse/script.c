@@ -166,8 +166,7 @@ static void check_defined(Resolver *r, const Name *name, int variable)
 // Names the calls of a cycle, starting from one that lies on it.
 static void report_cycle(Resolver *r, int start, const int *next)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     const Draft *d = r->draft;
     for (int s = next[start]; s != start; s = next[s])
         buf_printf(&text, "`%s`, which needs ", d->statements.at[s].result.text);

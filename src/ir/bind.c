@@ -239,8 +239,7 @@ static bool check_range(const Bind *b, const SizeDecl *size, const Binding *bind
     if (inside &&
         (size_within(&range, binding->value) || (!binding->value && binding->range.high)))
         return true;
-    Buf multiple;
-    buf_init(&multiple);
+    Buf multiple = buf_new();
     if (broken->multiple > 1)
         buf_printf(&multiple, " and a multiple of %" PRId64, broken->multiple);
     if (inside)

@@ -407,8 +407,7 @@ static void forget_types(Expr *e)
 static Expr *pin_declared(Infer *in, Expr *body)
 {
     Arena *arena = arena_new();
-    Diags quiet;
-    diags_init(&quiet, arena);
+    Diags quiet = {.arena = arena};
     Expr *alone = expr_clone(in->ir, body);
     forget_types(alone);
     ir_infer_expr(in->ir, alone, &quiet);

@@ -553,9 +553,7 @@ Val interp_eval(Interp *in, const Expr *e, const InterpEnv *env)
 
 FW_NORETURN static void wrong_input(Interp *in, const Param *param, const Type *got)
 {
-    Buf need, have;
-    buf_init(&need);
-    buf_init(&have);
+    Buf need = buf_new(), have = buf_new();
     type_print(&need, param->type);
     type_print(&have, got);
     const char *text = arena_printf(in->diags->arena, "input `%s` must be %s, not %s",

@@ -209,8 +209,7 @@ static const char *read_string(Lexer *l, Buf *text)
 static void lex_string(Lexer *l)
 {
     size_t start = l->at;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     l->at += 2;
     const char *wrong = read_string(l, &text);
     if (wrong) {

@@ -91,8 +91,7 @@ void fail_expected(Parser *p, const char *what, const char *where)
         p->failed = true;
     if (p->failed)
         return;
-    Buf found;
-    buf_init(&found);
+    Buf found = buf_new();
     print_found(&found, token);
     fail(p, token->span, "P005", "expected %s%s, found %s", what, where, found.text);
     buf_release(&found);
@@ -150,8 +149,7 @@ void fail_unknown(Parser *p, const Token *name, bool sizes_only)
         guess_offer(&guess, p->local.at[i].name);
     if (!sizes_only)
         guess_offer_words(&guess);
-    Buf hint;
-    buf_init(&hint);
+    Buf hint = buf_new();
     guess_print(&hint, &guess);
     fail(p, name->span, "P006", "%s named `%s` is declared before this%s",
          sizes_only ? "no size" : "nothing", name->text, hint.text);

@@ -396,8 +396,7 @@ static int count_nums(Parser *p, const Token *name, const PatternWord *word, int
         return nums;
     if (info->data < 0 && nums > 0)
         return 0;
-    Buf usage;
-    buf_init(&usage);
+    Buf usage = buf_new();
     print_usage(&usage, word);
     fail(p, name->span, "P008", "wrong number of arguments: expected %s, found %d%s",
          usage.text, argc, piped ? " and the piped array" : "");

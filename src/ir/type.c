@@ -168,8 +168,7 @@ void type_print(Buf *out, const Type *type)
 
 const char *type_text(const Type *type, Arena *arena)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     type_print(&text, type);
     return buf_keep(&text, arena);
 }

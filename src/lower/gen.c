@@ -14,8 +14,7 @@
 const View *lower_fail(Lower *l, Span span, const char *code, const char *format, ...)
 {
     if (!l->failed) {
-        Buf text;
-        buf_init(&text);
+        Buf text = buf_new();
         va_list args;
         va_start(args, format);
         buf_vprintf(&text, format, args);

@@ -342,8 +342,7 @@ Unit *lower_as_written(const Program *program, Expr *body, const KernelOptions *
                        Arena *arena, Diags *diags)
 {
     KernelOptions kept = *options;
-    Diags unseen;
-    diags_init(&unseen, arena);
+    Diags unseen = {.arena = arena};
     kept.interior = false;
     kept.as_written = true;
     kept.vector = 1;

@@ -431,10 +431,9 @@ static void probe_cells(Stream *s)
 bool stream_probe(Stream *s, const Type *state)
 {
     Lower *l = s->l, outer = *l;
-    Diags quiet;
     Kernel nowhere = {0};
     Block nothing = {0};
-    diags_init(&quiet, l->arena);
+    Diags quiet = {.arena = l->arena};
     map_init(&nowhere.names, l->arena);
     s->refused = NULL;
     if (parts_of(state) > GRIDS_MAX || !are_grids(s, state)) {

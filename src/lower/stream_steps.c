@@ -77,8 +77,7 @@ void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoo
 {
     Unit unit = {.ir = ir, .arena = arena};
     KernelOptions options = {.shuffle = shuffle, .unroll_cap = STEPS_COPIES};
-    Diags quiet;
-    diags_init(&quiet, arena);
+    Diags quiet = {.arena = arena};
     Lower l = {.ir = ir,
                .ctx = ir->arith,
                .arena = arena,

@@ -161,8 +161,7 @@ static void keep(Explore *x, Explored *found)
     Explored *kept = NEW(x->arena, Explored);
     *kept = *found;
     kept->expr = expr_clone(ir, found->expr);
-    Diags diags;
-    diags_init(&diags, x->arena);
+    Diags diags = {.arena = x->arena};
     if (!ir_infer_expr(ir, kept->expr, &diags))
         BUG("an explored expression has no type");
     kept->steps = (Rewriting){0};
@@ -208,8 +207,7 @@ Exploration *explore_random(const Program *program, uint64_t seed, int n,
                  .scratch = {arena_new(), program->ir->arith, 0},
                  .result = result};
     map_init(&x.seen, arena);
-    Rng rng;
-    rng_seed(&rng, seed);
+    Rng rng = rng_new(seed);
     ArenaMark mark = arena_mark(x.scratch.arena);
     int64_t most = (int64_t)n * MAX(options->tries, 1);
     while (result->found.len < n && result->tried < most) {

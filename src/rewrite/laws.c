@@ -161,8 +161,7 @@ static bool halves_agree(const Value *value)
 static void draw(Value *value, int seed)
 {
     static const double scale[] = {1, 10, 100};
-    Rng rng;
-    rng_seed(&rng, (uint64_t)seed);
+    Rng rng = rng_new((uint64_t)seed);
     value_random(value, (uint64_t)seed);
     for (int p = 0; p < value->nplane; p++) {
         Scalar scalar = value->scalar[p];
@@ -185,8 +184,7 @@ static bool agrees_on(Ir *ir, const Function *trial, int seed)
 {
     Arena *arena = ir->arena;
     Program program = {.ir = ir, .main = (Function *)trial};
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Value *in[ELEMENTS + FREE_MOST], *out = NULL;
     for (int i = 0; i < trial->nparam; i++) {
         in[i] = value_new(arena, trial->params[i]->type);
@@ -206,8 +204,7 @@ static bool parts_agree(Rewrite *rw, const Expr *fold)
         param[i] = param_new(rw->ir, "x", data_of(fold)->type->elem);
     for (int i = 0; i < free.n; i++)
         param[ELEMENTS + i] = free.at[i];
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Expr *body = both_ways(rw, fold, param);
     if (!ir_infer_expr(rw->ir, body, &diags))
         return false;

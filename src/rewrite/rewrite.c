@@ -211,8 +211,7 @@ Expr *rewrite_begin(Ir *ir, const Expr *body)
     Expr *copy = expr_clone(ir, body);
     settle_literals(copy);
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     if (!ir_infer_expr(ir, copy, &diags))
         BUG("an expression that had types has none");
     arena_free(arena);

@@ -21,8 +21,7 @@ Rewriter rewriter_again(const Rewriter *from)
 static bool infer_quietly(Rewriter *r, Expr *expr)
 {
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     bool ok = ir_infer_expr(r->ir, expr, &diags);
     arena_free(arena);
     return ok;

@@ -374,10 +374,9 @@ static void conclude(RangeTuning *r)
 // The rule as a trial of the problem that stands for all sizes: its point is the rule.
 static bool store_rule(RangeTuning *r, const DeviceInfo *device)
 {
-    Buf text;
     Store *store;
     double ns = r->result->size[r->nsize / 2].chosen_ns;
-    buf_init(&text);
+    Buf text = buf_new();
     rule_print(&text, &r->result->rule);
     StoreTrial trial = {.point = text.text,
                         .status = TRIAL_OK,

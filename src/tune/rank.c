@@ -154,8 +154,7 @@ static void predict_point(const RankWorker *w, int i)
     const Rank *rank = w->rank;
     IrMark mark = ir_mark(w->own->ir);
     ArenaMark scratch = arena_mark(w->scratch);
-    Diags quiet;
-    diags_init(&quiet, w->scratch);
+    Diags quiet = {.arena = w->scratch};
     Unit *unit = derive_unit(w->derivation, &rank->point[i], true, w->scratch, &quiet);
     double time;
     if (unit && predictor_seconds(&rank->by, unit, &w->setting, w->scratch, &time) &&
@@ -168,10 +167,9 @@ static void predict_point(const RankWorker *w, int i)
 static void open_worker(const Rank *rank, RankWorker *w)
 {
     w->rank = rank;
-    Diags quiet;
     w->scratch = arena_new();
     w->text = arena_new();
-    diags_init(&quiet, w->text);
+    Diags quiet = {.arena = w->text};
     w->own = problem_again(rank->problem, &quiet);
     if (!w->own ||
         !problem_bind(w->own, rank->problem->binding, rank->problem->nbinding, &quiet))
@@ -298,8 +296,7 @@ static bool check_model(const Predictor *by, Diags *diags)
 static void predict_pool(Rank *rank, const RankLimit *limit, double start, uint64_t seed)
 {
     const Space *space = derive_space(rank->derivation);
-    Rng rng;
-    rng_seed(&rng, seed);
+    Rng rng = rng_new(seed);
     add_pool(rank, space, limit ? limit->points : POINTS_ALL,
              limit ? limit->points : POINTS_SAMPLE, &rng);
     int pool = rank->n;
@@ -373,8 +370,7 @@ void rank_predict(Rank *rank, const Point *point, int n, double seconds, double 
 static const Weights *find_weights(const DeviceInfo *device, const char *models,
                                    Arena *arena, Diags *diags)
 {
-    Diags quiet;
-    diags_init(&quiet, arena);
+    Diags quiet = {.arena = arena};
     Weights *weights = NEW(arena, Weights);
     bool own = access(weights_path(arena, device->fingerprint), R_OK) == 0 &&
                weights_load(weights, NULL, device->fingerprint, &quiet);

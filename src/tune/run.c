@@ -133,8 +133,7 @@ static void print_json(Buf *out, const json_t *json)
 bool run_write(const char *path, const Run *run, Diags *diags)
 {
     json_t *json = run_json(run);
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     print_json(&text, json);
     bool ok = file_write(path, text.text, text.len);
     if (!ok)
@@ -296,13 +295,12 @@ static const char *find_record(const char *path, Arena *arena, Diags *diags)
 
 Run *run_read(const char *path, Arena *arena, Diags *diags)
 {
-    Buf text;
     json_error_t error;
     Run *run = NEW(arena, Run);
     path = find_record(path, arena, diags);
     if (!path)
         return NULL;
-    buf_init(&text);
+    Buf text = buf_new();
     if (!file_read(path, RUN_BYTES_MOST, &text)) {
         diag_world(diags, "G002", "cannot read %s: %s", path, text.text);
         buf_release(&text);

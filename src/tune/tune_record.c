@@ -88,8 +88,7 @@ bool tune_read_cache(Tune *t)
 
 static void copy_space(const Tune *t, Run *run, Arena *arena)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     run->nparam = space_params(t->space);
     for (int i = 0; i < run->nparam; i++) {
         const SpaceParam *param = space_param(t->space, i);

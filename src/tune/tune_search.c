@@ -127,8 +127,7 @@ static void set_picks(Tune *t)
     static const double SECONDS = 2, SHARE = 0.05; // of the budget
     const TuneOptions *o = t->options;
     Predictor *by = &t->led.by;
-    Diags quiet;
-    diags_init(&quiet, t->arena);
+    Diags quiet = {.arena = t->arena};
     if (t->device->is_cpu || !o->models || !t->variants.derivation || o->no_search ||
         !predictor_load(by, t->device, NULL, o->models, t->arena, &quiet))
         return;

@@ -70,8 +70,7 @@ static const Job *start(TrialStream *s, const Point *point)
     Tune *t = s->t;
     Pending *pending = new_pending(s, point);
     IrMark mark = ir_mark(t->problem->ir);
-    Diags quiet;
-    diags_init(&quiet, pending->arena);
+    Diags quiet = {.arena = pending->arena};
     bool ok = tune_candidate(t, point, pending->arena, &pending->candidate, &quiet);
     ir_release(t->problem->ir, mark);
     if (!ok) {

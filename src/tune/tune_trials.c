@@ -308,8 +308,7 @@ bool tune_candidate(Tune *t, const Point *point, Arena *arena, Candidate *candid
 // That is a fault of ours in the derivation, but tuning goes on.
 bool tune_take_unlowered(Tune *t, bool told, const Point *point, const Diags *why)
 {
-    Buf log;
-    buf_init(&log);
+    Buf log = buf_new();
     diags_print(&log, why);
     Trial failed = {.status = TRIAL_BUILD_FAILED, .time_ns = INFINITY, .log = log.text};
     bool ok = tune_take_trial(t, told, point, &failed);

@@ -216,8 +216,7 @@ static bool write_text(Tune *t, const Candidate *candidate)
     if (!file_mkdirs(t->options->out))
         return diag_world(t->diags, "C011", "cannot make the folder %s: %s",
                           t->options->out, strerror(errno));
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     variants_text(&t->variants, candidate, &text);
     const char *path = arena_printf(t->arena, "%s/%s.%s", t->options->out, t->problem->name,
                                     target_extension(t->variants.target));
@@ -233,13 +232,11 @@ static bool write_text(Tune *t, const Candidate *candidate)
 static void keep_plain(Tune *t)
 {
     Candidate candidate;
-    Diags quiet;
-    Buf text;
-    diags_init(&quiet, t->arena);
+    Diags quiet = {.arena = t->arena};
     if (!t->has_plain || !variants_candidate(&t->variants, &t->first[0], t->problem->name,
                                              t->arena, &candidate, &quiet))
         return;
-    buf_init(&text);
+    Buf text = buf_new();
     variants_text(&t->variants, &candidate, &text);
     t->plain_text = buf_keep(&text, t->arena);
     candidate_release(&candidate);
@@ -283,12 +280,11 @@ void tune_say_end(Tune *t)
 
 static bool no_winner(Tune *t)
 {
-    Buf text;
     if (t->aimless)
         return diag_world(t->diags, "C094",
                           "an objective has no value: %s does not report what it needs",
                           t->result->device);
-    buf_init(&text);
+    Buf text = buf_new();
     trial_counts(&text, t->result->count);
     diag_world(t->diags, "C013", "no candidate was built, right and in time%s:%s%s%s",
                end_text(t), text.len ? text.text : " none was tried",

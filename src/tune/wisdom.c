@@ -161,8 +161,7 @@ static bool is_same_program(const Hunt *s, const Near *near, double *bytes)
     if (near->best.key.problem_hash == s->key.problem_hash ||
         near->best.key.problem_hash == s->span_hash)
         return true;
-    Diags quiet;
-    diags_init(&quiet, arena_new());
+    Diags quiet = {.arena = arena_new()};
     Problem *own = problem_again(problem, &quiet);
     bool same = own->kind && problem_bind(own, near->binding, near->nbinding, &quiet) &&
                 problem_hash(own) == near->best.key.problem_hash;
@@ -237,9 +236,7 @@ static bool run_point(Hunt *s, const Point *point, Trial *trial)
 {
     enum { SAMPLES = 5 };
     Candidate candidate;
-    Diags quiet;
-    Buf log;
-    diags_init(&quiet, s->arena);
+    Diags quiet = {.arena = s->arena};
     *trial = (Trial){.status = TRIAL_BUILD_FAILED, .time_ns = INFINITY};
     bool made = variants_candidate(s->variants, point, s->variants->problem->name, s->arena,
                                    &candidate, &quiet);
@@ -248,7 +245,7 @@ static bool run_point(Hunt *s, const Point *point, Trial *trial)
     const Stop *stop = s->asked->place->stop;
     if (ok && stop_due(stop))
         ok = diag_world(s->diags, "C093", "the plan was not checked: %s", stop_text(stop));
-    buf_init(&log);
+    Buf log = buf_new();
     if (!made) {
         diags_print(&log, &quiet);
         trial->log = xstrdup(log.text);

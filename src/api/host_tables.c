@@ -68,10 +68,7 @@ static int kernel_number(const Job *job, int launch)
 
 static bool is_first(const Job *job, int launch)
 {
-    for (int i = 0; i < launch; i++)
-        if (strcmp(job->launch[i].kernel, job->launch[launch].kernel) == 0)
-            return false;
-    return true;
+    return FIND(job->launch, launch, kernel, job->launch[launch].kernel) < 0;
 }
 
 static void put_size3(Buf *out, const int64_t size[3])

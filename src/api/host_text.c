@@ -76,10 +76,10 @@ void host_lines(Buf *out, const Host *host, const char *const *line)
 
 static const char *size_name(const Recipe *recipe, const char *name)
 {
-    for (int i = 0; i < recipe->nsize; i++)
-        if (strcmp(recipe->size[i].name, name) == 0)
-            return recipe->size[i].c_name;
-    BUG("no size %s", name);
+    int i = FIND(recipe->size, recipe->nsize, name, name);
+    if (i < 0)
+        BUG("no size %s", name);
+    return recipe->size[i].c_name;
 }
 
 static void put_number(Buf *out, const Recipe *recipe, const Arith *a)
@@ -508,10 +508,10 @@ static const char *value_type(const Argument *argument)
                 {"ulong", "unsigned long long "},
                 {"float", "float "},
                 {"double", "double "}};
-    for (int i = 0; i < COUNTOF(type); i++)
-        if (strcmp(type[i].opencl, argument->type) == 0)
-            return type[i].c;
-    BUG("a value of type %s", argument->type);
+    int i = FIND(type, COUNTOF(type), opencl, argument->type);
+    if (i < 0)
+        BUG("a value of type %s", argument->type);
+    return type[i].c;
 }
 
 static void describe(Host *host, const char *in, const char *out)

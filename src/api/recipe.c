@@ -21,9 +21,8 @@ static bool is_ours(const char *name)
         "out_error", "i",      "arg",    "ok",     "scratch", "variant", "malloc",
         "free",      "size_t", "NULL",   "stdin",  "stdout",  "stderr"};
     static const char *const prefix[] = {"cl_", "CL_", "CU", "FW_"};
-    for (int i = 0; i < COUNTOF(word); i++)
-        if (strcmp(word[i], name) == 0)
-            return true;
+    if (FIND_TEXT(word, COUNTOF(word), name) >= 0)
+        return true;
     for (int i = 0; i < COUNTOF(prefix); i++)
         if (strncmp(prefix[i], name, strlen(prefix[i])) == 0)
             return true;
@@ -333,12 +332,10 @@ static void parse_open(Loaded *loaded)
 static bool look_up(void *user, const Arith *var, int64_t *value)
 {
     const Loaded *loaded = user;
-    for (int i = 0; i < loaded->recipe->nsize; i++)
-        if (strcmp(var->name, loaded->recipe->size[i].name) == 0) {
-            *value = loaded->size[i];
-            return true;
-        }
-    return false;
+    int i = FIND(loaded->recipe->size, loaded->recipe->nsize, name, var->name);
+    if (i >= 0)
+        *value = loaded->size[i];
+    return i >= 0;
 }
 
 static int64_t number_of(const Loaded *loaded, const Arith *a)

@@ -34,14 +34,14 @@ void arith_ctx_free(ArithCtx *c)
     free(c->info);
     free(c->memo);
     free(c->bucket);
-    free(c->var);
-    free(c->fact);
+    free(c->vars.at);
+    free(c->facts.at);
     free(c);
 }
 
 ArithMark arith_mark(const ArithCtx *c)
 {
-    return (ArithMark){arena_mark(c->arena), c->n_nodes, c->n_facts};
+    return (ArithMark){arena_mark(c->arena), c->n_nodes, c->facts.len};
 }
 
 void arith_release(ArithCtx *c, ArithMark mark)
@@ -51,14 +51,14 @@ void arith_release(ArithCtx *c, ArithMark mark)
         if (last->node->kind != A_VAR)
             c->bucket[last->hash & (c->n_buckets - 1)] = last->next;
     }
-    while (c->n_vars && c->var[c->n_vars - 1].node->id >= mark.nodes)
-        c->n_vars--;
+    while (c->vars.len && c->vars.at[c->vars.len - 1].node->id >= mark.nodes)
+        c->vars.len--;
     int kept = 0;
-    while (kept < MIN(mark.facts, c->n_facts) && c->fact[kept]->id < mark.nodes)
+    while (kept < MIN(mark.facts, c->facts.len) && c->facts.at[kept]->id < mark.nodes)
         kept++;
     arith_facts_reset(c, kept);
     c->plain = c->state = ++c->states;
-    if (c->n_facts)
+    if (c->facts.len)
         c->state = ++c->states;
     arena_reset(c->arena, mark.arena);
 }
@@ -211,12 +211,8 @@ static const Arith *new_var(ArithCtx *c, const char *name, const Arith *lo, cons
     a->hi = hi;
     a->multiple = multiple;
     a->fixed = size;
-    if (c->n_vars == c->cap_vars) {
-        c->cap_vars = c->cap_vars ? 2 * c->cap_vars : 16;
-        c->var = xrealloc(c->var, (size_t)c->cap_vars * sizeof *c->var);
-    }
     const Arith *var = add_node(c, a, 0);
-    c->var[c->n_vars++] = (Variable){var, size};
+    VEC_PUSH(NULL, &c->vars, ((Variable){var, size}));
     return var;
 }
 
@@ -237,9 +233,9 @@ const Arith *arith_var_multiple(ArithCtx *c, const char *name, const Arith *lo,
 
 const Arith *arith_size(ArithCtx *c, const char *name)
 {
-    for (int i = c->n_vars - 1; i >= 0; i--) // the last one counts
-        if (c->var[i].size && strcmp(c->var[i].node->name, name) == 0)
-            return c->var[i].node;
+    for (int i = c->vars.len - 1; i >= 0; i--) // the last one counts
+        if (c->vars.at[i].size && strcmp(c->vars.at[i].node->name, name) == 0)
+            return c->vars.at[i].node;
     return arith_size_within(c, name, 1, INT32_MAX, 1);
 }
 
@@ -247,9 +243,9 @@ const Arith *arith_size_within(ArithCtx *c, const char *name, int64_t lo, int64_
                                int64_t multiple)
 {
     const Arith *least = arith_const(c, lo), *most = arith_const(c, hi);
-    for (int i = c->n_vars - 1; i >= 0; i--) {
-        const Arith *var = c->var[i].node;
-        if (c->var[i].size && strcmp(var->name, name) == 0 && var->lo == least &&
+    for (int i = c->vars.len - 1; i >= 0; i--) {
+        const Arith *var = c->vars.at[i].node;
+        if (c->vars.at[i].size && strcmp(var->name, name) == 0 && var->lo == least &&
             var->hi == most && var->multiple == multiple)
             return var;
     }
@@ -285,7 +281,7 @@ static bool changes_nothing(MemoKind kind, const Arith *b)
 static const Arith *poly_op(ArithCtx *c, MemoKind kind, const Arith *a, const Arith *b,
                             int64_t number)
 {
-    if (c->n_facts == 0 && (b ? changes_nothing(kind, b) : number == (kind == MEMO_MULC)))
+    if (c->facts.len == 0 && (b ? changes_nothing(kind, b) : number == (kind == MEMO_MULC)))
         return a;
     MemoKey key = memo_key(c, kind, a, b ? b->id : number);
     const Arith *result = memo_find(c, key);
@@ -327,25 +323,21 @@ const Arith *arith_mulc(ArithCtx *c, const Arith *a, int64_t k)
 
 void arith_assume(ArithCtx *c, const Arith *a)
 {
-    if (c->n_facts == c->cap_facts) {
-        c->cap_facts = c->cap_facts ? 2 * c->cap_facts : 8;
-        c->fact = xrealloc(c->fact, (size_t)c->cap_facts * sizeof *c->fact);
-    }
-    c->fact[c->n_facts++] = a;
+    VEC_PUSH(NULL, &c->facts, a);
     c->state = ++c->states;
     sample_assume(c, a);
 }
 
 int arith_facts(const ArithCtx *c)
 {
-    return c->n_facts;
+    return c->facts.len;
 }
 
 void arith_facts_reset(ArithCtx *c, int count)
 {
-    if (count >= c->n_facts)
+    if (count >= c->facts.len)
         return;
-    c->n_facts = count;
+    c->facts.len = count;
     c->state = count ? ++c->states : c->plain;
     sample_reset(c);
 }

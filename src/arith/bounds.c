@@ -325,8 +325,8 @@ static bool cancel(ArithCtx *c, Poly p, Poly f, ArithTerm t, ArithTerm u, int fa
 
 static bool by_facts(ArithCtx *c, Poly p, int first)
 {
-    for (int i = first; i < c->n_facts; i++) {
-        Poly f = poly_of(c->fact[i]);
+    for (int i = first; i < c->facts.len; i++) {
+        Poly f = poly_of(c->facts.at[i]);
         const Arith *top = poly_top(f, UINT32_MAX);
         for (int j = 0; top && j < f.n; j++)
             if (mono_has(f.t[j].arg, top))

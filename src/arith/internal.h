@@ -77,10 +77,8 @@ struct ArithCtx {
     uint32_t n_nodes, cap_nodes;
     uint32_t *bucket; // newest first, as id + 1
     uint32_t n_buckets;
-    Variable *var; // in order of creation
-    int n_vars, cap_vars;
-    const Arith **fact;
-    int n_facts, cap_facts;
+    VEC(Variable) vars; // in order of creation
+    VEC(const Arith *) facts;
     unsigned live; // bit k: the facts hold at point k
     bool overflow;
     int steps; // left to the proof under way

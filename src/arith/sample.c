@@ -116,8 +116,8 @@ void sample_assume(ArithCtx *c, const Arith *fact)
 void sample_reset(ArithCtx *c)
 {
     c->live = (1u << N_SAMPLES) - 1;
-    for (int i = 0; i < c->n_facts; i++)
-        sample_assume(c, c->fact[i]);
+    for (int i = 0; i < c->facts.len; i++)
+        sample_assume(c, c->facts.at[i]);
 }
 
 bool sample_refutes(const ArithCtx *c, Poly p)

@@ -223,7 +223,7 @@ static bool decide(ArithCtx *c, Quot *z)
         if (decide_shifted(c, z, d, (Residues)way))
             return true;
     bool plain = z->r->kind == A_CONST || z->r->kind == A_VAR;
-    return (!plain || c->n_facts) && decide_by_proof(c, z);
+    return (!plain || c->facts.len) && decide_by_proof(c, z);
 }
 
 // Common factors --------------------------------------------------------------------
@@ -619,7 +619,7 @@ static const Arith *rebuild(ArithCtx *c, const Arith *a, const Arith *var,
 {
     if (a == var)
         return value;
-    if (a->n == 0 || (c->n_facts == 0 && (!var || !arith_mentions(a, var))))
+    if (a->n == 0 || (c->facts.len == 0 && (!var || !arith_mentions(a, var))))
         return a;
     if (c->info[a->id].stamp == c->stamp)
         return c->info[a->id].image;

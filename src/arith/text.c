@@ -189,8 +189,8 @@ static const Arith *parse_call(ArithParser *p, bool smaller)
 
 static const Arith *find_name(ArithCtx *c, const char *name, size_t len)
 {
-    for (int i = c->n_vars - 1; i >= 0; i--) {
-        const Arith *var = c->var[i].node;
+    for (int i = c->vars.len - 1; i >= 0; i--) {
+        const Arith *var = c->vars.at[i].node;
         if (strncmp(var->name, name, len) == 0 && var->name[len] == '\0')
             return var;
     }

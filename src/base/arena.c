@@ -155,6 +155,8 @@ void arena_reset(Arena *arena, ArenaMark mark)
 void *vec_grow(Arena *arena, void *at, size_t item, int len, int *cap)
 {
     *cap = *cap ? 2 * *cap : 8;
+    if (!arena)
+        return xrealloc(at, item * (size_t)*cap);
     void *grown = arena_alloc(arena, item * (size_t)*cap);
     if (len)
         memcpy(grown, at, item * (size_t)len);

@@ -84,7 +84,8 @@ void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t size);
 char *xstrdup(const char *text);
 
-// Typed growable arrays in an arena: `VEC(int) v = {0}; VEC_PUSH(arena, &v, 3);`
+// Typed growable arrays in an arena: `VEC(int) v = {0}; VEC_PUSH(arena, &v, 3);`. Without
+// one (NULL) they are in memory of their own; owner: who has v, free(v.at).
 #define VEC(T)                                                                             \
     struct {                                                                               \
         T *at;                                                                             \
@@ -114,6 +115,14 @@ void buf_write(Buf *buf, const void *bytes, size_t len);
 void buf_printf(Buf *buf, const char *format, ...) FW_PRINTF(2, 3);
 void buf_vprintf(Buf *buf, const char *format, va_list args) FW_PRINTF(2, 0);
 char *buf_keep(Buf *buf, Arena *arena); // its text; owner: the arena; buf is released
+
+// find.c: texts in lists -----------------------------------------------------------
+
+// The first of n items whose member, or that itself, is that text; -1: none is.
+#define FIND(at, n, member, text)                                                          \
+    find_text((n) > 0 ? &(at)[0].member : NULL, sizeof *(at), (n), (text))
+#define FIND_TEXT(at, n, text) find_text((at), sizeof *(at), (n), (text))
+int find_text(const char *const *first, size_t step, int n, const char *text);
 
 // text.c: text of others ---------------------------------------------------------
 

@@ -39,11 +39,8 @@ int problem_sample(const Problem *problem, const Binding *binding, int n, Bindin
     int count = 0;
     for (int i = 0; i < problem->program->sizes.len && count < max; i++) {
         const char *name = problem->program->sizes.at[i].name;
-        out[count] = (Binding){name, OPEN_SAMPLE};
-        for (int k = 0; k < n; k++)
-            if (strcmp(binding[k].name, name) == 0)
-                out[count].value = binding[k].value;
-        count++;
+        const Binding *given = binding_find(binding, n, name);
+        out[count++] = (Binding){name, given ? given->value : OPEN_SAMPLE};
     }
     return count;
 }

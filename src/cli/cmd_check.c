@@ -38,9 +38,10 @@ static json_t *program_json(const Problem *problem, const Program *program)
     for (int i = 0; i < problem->program->sizes.len; i++) {
         const SizeDecl *size = &problem->program->sizes.at[i];
         json_t *row = json_pack("{s:s, s:b}", "name", size->name, "generic", size->generic);
-        for (int k = 0; k < problem->nbinding; k++)
-            if (strcmp(problem->binding[k].name, size->name) == 0)
-                json_object_set_new(row, "value", json_integer(problem->binding[k].value));
+        const Binding *bound =
+            binding_find(problem->binding, problem->nbinding, size->name);
+        if (bound)
+            json_object_set_new(row, "value", json_integer(bound->value));
         json_array_append_new(sizes, row);
     }
     const Function *main = program->main;

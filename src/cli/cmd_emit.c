@@ -118,9 +118,9 @@ static Print *find_print(Options *o)
     } known[] = {{"kernel", print_kernel},
                  {"expression", print_expression},
                  {"derivation", print_derivation}};
-    for (int i = 0; i < COUNTOF(known); i++)
-        if (strcmp(o->print ? o->print : "kernel", known[i].name) == 0)
-            return known[i].print;
+    int i = FIND(known, COUNTOF(known), name, o->print ? o->print : "kernel");
+    if (i >= 0)
+        return known[i].print;
     diag_error(&o->diags, span_none, "C017",
                "--print takes kernel, expression or derivation: `%s`", o->print);
     return NULL;

@@ -237,12 +237,10 @@ static void put_option(const OptionRow *row)
 // The option that is called so, without its hyphens.
 static bool explain_option(const char *word)
 {
-    for (int i = 0; i < OPTIONS; i++)
-        if (strcmp(word, option_rows[i].name) == 0) {
-            put_option(&option_rows[i]);
-            return true;
-        }
-    return false;
+    int i = FIND(option_rows, OPTIONS, name, word);
+    if (i >= 0)
+        put_option(&option_rows[i]);
+    return i >= 0;
 }
 
 // Is it a whole word of the text?
@@ -312,14 +310,14 @@ int cmd_help(Options *o)
     const char *word = o->file ? o->file : o->point;
     if (!word)
         return cli_help(stdout);
-    for (int i = 0; i < TOPICS; i++)
-        if (strcmp(word, topics[i].name) == 0)
-            return list_topic(i);
-    for (int i = 0; i < COMMANDS; i++)
-        if (strcmp(word, commands[i].name) == 0) {
-            cli_command_help(&commands[i]);
-            return 0;
-        }
+    int topic = FIND(topics, TOPICS, name, word);
+    int command = FIND(commands, COMMANDS, name, word);
+    if (topic >= 0)
+        return list_topic(topic);
+    if (command >= 0) {
+        cli_command_help(&commands[command]);
+        return 0;
+    }
     bool explained = explain(word);
     if (explain_option(word) || explained || (*word && list_mentions(word)))
         return 0;

@@ -89,9 +89,9 @@ int cmd_wisdom(Options *o)
                   {"import", import_wisdom, GIVEN(OUT)},
                   {"merge", merge_wisdom, GIVEN(STORE)}};
     const char *wanted = o->nlist ? o->list[0] : "";
-    for (int i = 0; i < COUNTOF(action); i++)
-        if (strcmp(wanted, action[i].name) == 0)
-            return cli_refuse(o, wanted, action[i].refused) && action[i].run(o) ? 0 : 1;
+    int i = FIND(action, COUNTOF(action), name, wanted);
+    if (i >= 0)
+        return cli_refuse(o, wanted, action[i].refused) && action[i].run(o) ? 0 : 1;
     diag_error(&o->diags, span_none, "C060",
                "wisdom takes export, import or merge, and files: `%s`", wanted);
     return 2;

@@ -97,13 +97,11 @@ static void value_words(Buf *out, const OptionRow *row)
         help_put_names(out, "strategies");
     if (strcmp(row->name, "device-model") == 0)
         help_put_names(out, "device-models");
-    for (int i = 0; i < COUNTOF(values); i++)
-        if (strcmp(values[i].option, row->name) == 0) {
-            if (values[i].put)
-                values[i].put(out);
-            else
-                buf_puts(out, values[i].words);
-        }
+    int i = FIND(values, COUNTOF(values), option, row->name);
+    if (i >= 0 && values[i].put)
+        values[i].put(out);
+    else if (i >= 0)
+        buf_puts(out, values[i].words);
 }
 
 static bool takes_file(const OptionRow *row)

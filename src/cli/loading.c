@@ -55,9 +55,9 @@ static int predict(Options *o, const Problem *problem)
 
 static int find_loading(Options *o, const Problem *problem)
 {
-    for (int l = 0; l < LOADS; l++)
-        if (strcmp(o->loading, loading_name[l]) == 0)
-            return l;
+    int named = FIND_TEXT(loading_name, LOADS, o->loading);
+    if (named >= 0)
+        return named;
     if (strcmp(o->loading, "predicted") == 0)
         return predict(o, problem);
     diag_error(&o->diags, span_none, "C073",

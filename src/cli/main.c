@@ -207,10 +207,8 @@ static int run(int argc, char **argv)
         return flushed(puts("forewarp " FW_VERSION) < 0);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-?") == 0)
         return flushed(cli_help(stdout));
-    for (int i = 0; i < COMMANDS; i++)
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return run_command(&commands[i], argc - 1, argv + 1);
-    return no_command(argv[1]);
+    int i = FIND(commands, COMMANDS, name, argv[1]);
+    return i < 0 ? no_command(argv[1]) : run_command(&commands[i], argc - 1, argv + 1);
 }
 
 typedef struct {

@@ -184,12 +184,9 @@ static bool parse_extra(Options *o, char *text)
 static bool parse_colour(Options *o, const char *text)
 {
     static const char *const when[] = {"auto", "always", "never"};
-    for (int i = 0; i < COUNTOF(when); i++)
-        if (strcmp(when[i], text) == 0) {
-            o->colour = i;
-            return true;
-        }
-    return wrong(o, "--color takes auto, always or never", text);
+    int i = FIND_TEXT(when, COUNTOF(when), text);
+    o->colour = MAX(i, 0);
+    return i >= 0 || wrong(o, "--color takes auto, always or never", text);
 }
 
 static bool parse_stages(Options *o, const char *text)

@@ -26,10 +26,7 @@ const char *const resource_name[RESOURCES] = {
 
 int demand_find(const char *name)
 {
-    for (int d = 0; d < DEMANDS; d++)
-        if (strcmp(demand_info[d].name, name) == 0)
-            return d;
-    return -1;
+    return FIND(demand_info, DEMANDS, name, name);
 }
 
 // Accesses by warps -----------------------------------------------------------------------

@@ -29,10 +29,7 @@ static bool wrong(Diags *diags, const char *path, int line, const char *what)
 static int unique_of(const char *word)
 {
     static const char *const known[] = {"none", "x", "y", "z"};
-    for (int i = 0; i < COUNTOF(known); i++)
-        if (strcmp(word, known[i]) == 0)
-            return i;
-    return -1;
+    return FIND_TEXT(known, COUNTOF(known), word);
 }
 
 // A time above 0, or nothing.

@@ -29,9 +29,9 @@ static const char *text_of(const json_t *names, const json_t *trial, Arena *aren
 
 static int class_of(Sweep *s, const char *name, Arena *arena)
 {
-    for (int i = 0; i < s->classes.len; i++)
-        if (strcmp(s->classes.at[i], name) == 0)
-            return i;
+    int found = FIND_TEXT(s->classes.at, s->classes.len, name);
+    if (found >= 0)
+        return found;
     VEC_PUSH(arena, &s->classes, name);
     return s->classes.len - 1;
 }

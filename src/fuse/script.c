@@ -26,10 +26,7 @@ enum { NOBODY = -1, INPUT = -2, STATEMENTS_MAX = 1000 };
 
 static int find_variable(const Resolver *r, const char *name)
 {
-    for (int i = 0; i < r->draft->variables.len; i++)
-        if (strcmp(r->draft->variables.at[i].name.text, name) == 0)
-            return i;
-    return -1;
+    return FIND(r->draft->variables.at, r->draft->variables.len, name.text, name);
 }
 
 static int need_variable(Resolver *r, const Name *name)
@@ -225,10 +222,7 @@ static void mark_used(Resolver *r, int variable)
 static bool is_output(const Resolver *r, int variable)
 {
     const char *name = r->draft->variables.at[variable].name.text;
-    for (int i = 0; i < r->draft->outputs.len; i++)
-        if (strcmp(r->draft->outputs.at[i].text, name) == 0)
-            return true;
-    return false;
+    return FIND(r->draft->outputs.at, r->draft->outputs.len, text, name) >= 0;
 }
 
 static bool same_call(const Resolver *r, int a, int b)

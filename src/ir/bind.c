@@ -189,10 +189,8 @@ void binding_print(Buf *out, const Binding *binding)
 
 const Binding *binding_find(const Binding *at, int n, const char *name)
 {
-    for (int i = 0; i < n; i++)
-        if (strcmp(at[i].name, name) == 0)
-            return &at[i];
-    return NULL;
+    int i = FIND(at, n, name, name);
+    return i < 0 ? NULL : &at[i];
 }
 
 // Sizes --------------------------------------------------------------------------------

@@ -65,12 +65,10 @@ bool op_updates(Op op)
 
 bool math_find(const char *text, Math *math)
 {
-    for (int i = 0; i < MATHS; i++)
-        if (strcmp(math_info[i].text, text) == 0) {
-            *math = (Math)i;
-            return true;
-        }
-    return false;
+    int i = FIND(math_info, MATHS, text, text);
+    if (i >= 0)
+        *math = (Math)i;
+    return i >= 0;
 }
 
 const PatternInfo pattern_info[PATTERNS] = {

@@ -19,9 +19,8 @@ const char *job_symbol(const JobArg *arg, Arena *arena)
 
 static void add_name(DeviceText *text, const char **list, const char *name)
 {
-    for (int i = 0; i < text->nname; i++)
-        if (strcmp(list[i], name) == 0)
-            return;
+    if (FIND_TEXT(list, text->nname, name) >= 0)
+        return;
     list[text->nname++] = name;
 }
 

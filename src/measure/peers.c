@@ -24,10 +24,7 @@ typedef struct {
     bool done;
 } TakenJob;
 
-typedef struct {
-    TakenJob *at;
-    int len, capacity;
-} TakenList;
+typedef VEC(TakenJob) TakenList;
 
 typedef struct PeerStream PeerStream;
 
@@ -82,15 +79,6 @@ struct Peers {
 
 // A part of a stream ----------------------------------------------------------------------
 
-static void list_add(TakenList *list, TakenJob taken)
-{
-    if (list->len == list->capacity) {
-        list->capacity = MAX(2 * list->capacity, 64);
-        list->at = xrealloc(list->at, sizeof *list->at * (size_t)list->capacity);
-    }
-    list->at[list->len++] = taken;
-}
-
 static void tell_change(PeerStream *stream)
 {
     stream->changes++;
@@ -144,7 +132,7 @@ static const Job *part_next(void *user, int number)
         }
     }
     if (taken.job) {
-        list_add(&part->taken, taken);
+        VEC_PUSH(NULL, &part->taken, taken);
         part->under++;
         stream->under++;
         part->asks = false;
@@ -177,7 +165,7 @@ static void part_return(DevicePart *part, bool lost)
     pthread_mutex_lock(&stream->lock);
     for (int i = 0; i < part->taken.len; i++)
         if (!part->taken.at[i].done)
-            list_add(&stream->back, part->taken.at[i]);
+            VEC_PUSH(NULL, &stream->back, part->taken.at[i]);
     if (part->under)
         tell_change(stream);
     stream->under -= part->under;

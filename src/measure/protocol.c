@@ -279,12 +279,10 @@ const char *const trial_status_name[TRIAL_STATUS_COUNT] = {
 
 bool trial_status_find(const char *name, TrialStatus *status)
 {
-    for (int i = 0; name && i < TRIAL_STATUS_COUNT; i++)
-        if (strcmp(trial_status_name[i], name) == 0) {
-            *status = (TrialStatus)i;
-            return true;
-        }
-    return false;
+    int i = name ? FIND_TEXT(trial_status_name, TRIAL_STATUS_COUNT, name) : -1;
+    if (i >= 0)
+        *status = (TrialStatus)i;
+    return i >= 0;
 }
 
 void trial_counts(Buf *out, const int64_t count[TRIAL_STATUS_COUNT])

@@ -240,23 +240,16 @@ typedef struct {
     Voice voice;
     bool quit; // no more is to come
     double cutoff_ns;
-    Stop *stop;   // of the runner
-    Order *order; // of the stream at work, by number
-    int norder, capacity;
+    Stop *stop;       // of the runner
+    VEC(Order) order; // of the stream at work, by number
 } Serving;
 
 static void add_order(Serving *serving, const json_t *job, int stream)
 {
-    if (serving->norder == serving->capacity) {
-        serving->capacity = MAX(2 * serving->capacity, 64);
-        serving->order =
-            xrealloc(serving->order, sizeof *serving->order * (size_t)serving->capacity);
-    }
-    Order *order = &serving->order[serving->norder++];
-    order->arena = arena_new();
-    order->number = (int)json_int_of(job, "job", -1);
-    order->stream = stream;
-    order->job = job_from_json(order->arena, job);
+    Order order = {
+        .arena = arena_new(), .number = (int)json_int_of(job, "job", -1), .stream = stream};
+    order.job = job_from_json(order.arena, job);
+    VEC_PUSH(NULL, &serving->order, order);
 }
 
 // Takes the message.
@@ -279,13 +272,13 @@ static const Job *next_order(void *user, int number)
     json_t *message;
     while ((message = get(serving->link, 0)))
         take_orders(serving, message);
-    return number < serving->norder ? serving->order[number].job : NULL;
+    return number < serving->order.len ? serving->order.at[number].job : NULL;
 }
 
 static double send_trial(void *user, int number, Trial *trial)
 {
     Serving *serving = user;
-    Order *order = &serving->order[number];
+    Order *order = &serving->order.at[number];
     say(&serving->voice, json_pack("{s:i,s:i,s:o}", "job", order->number, "stream",
                                    order->stream, "trial", trial_to_json(trial)));
     arena_free(order->arena);
@@ -307,10 +300,10 @@ static bool serve_jobs(Runner *runner, Serving *serving, Diags *diags)
         runner_stream(runner, next_order, serving->cutoff_ns, send_trial, serving, diags);
     if (!ok)
         say(&serving->voice, parting(diags));
-    for (int i = 0; i < serving->norder; i++)
-        if (serving->order[i].arena)
-            arena_free(serving->order[i].arena);
-    serving->norder = 0;
+    for (int i = 0; i < serving->order.len; i++)
+        if (serving->order.at[i].arena)
+            arena_free(serving->order.at[i].arena);
+    serving->order.len = 0;
     return ok;
 }
 
@@ -332,11 +325,11 @@ bool remote_serve(Runner *runner, Stop *stop, const Link *link, Diags *diags)
         ok = message;
         limit_s = SILENCE_S;
         take_orders(&serving, message);
-        broken = serving.norder > 0 && !serve_jobs(runner, &serving, diags);
+        broken = serving.order.len > 0 && !serve_jobs(runner, &serving, diags);
     }
     if (!ok)
         diag_world(diags, "C061", "the search that this process served is gone");
-    free(serving.order);
+    free(serving.order.at);
     voice_close(&serving.voice);
     return ok && !broken;
 }

@@ -478,8 +478,6 @@ Dataset *dataset_read(const char *path, Arena *arena, Diags *diags)
 
 const char *dataset_meta(const Dataset *data, const char *key)
 {
-    for (int i = 0; i < data->meta.len; i++)
-        if (strcmp(data->meta.at[i].key, key) == 0)
-            return data->meta.at[i].value;
-    return NULL;
+    int i = FIND(data->meta.at, data->meta.len, key, key);
+    return i < 0 ? NULL : data->meta.at[i].value;
 }

@@ -225,10 +225,8 @@ static bool same_shape(const NpyShape *a, const NpyShape *b)
 // A word for an element type.
 static const char *dtype_name(const char *dtype)
 {
-    for (int i = 0; i < SCALARS; i++)
-        if (strcmp(scalar_info[i].dtype, dtype) == 0)
-            return scalar_info[i].name;
-    return dtype[1] == 'u' ? "unsigned integer" : "integer";
+    int i = FIND(scalar_info, SCALARS, dtype, dtype);
+    return i >= 0 ? scalar_info[i].name : dtype[1] == 'u' ? "unsigned integer" : "integer";
 }
 
 static bool check_header(const char *path, Arena *arena, const Header *header,

@@ -292,12 +292,11 @@ const char *workplace_folder(Arena *arena)
 
 const char *input_file(const InputFiles *files, const char *name)
 {
-    for (int i = 0; files && i < files->n; i++)
-        if (strcmp(files->name[i], name) == 0) {
-            files->name[i] = ""; // used
-            return files->file[i];
-        }
-    return NULL;
+    int i = files ? FIND_TEXT(files->name, files->n, name) : -1;
+    if (i < 0)
+        return NULL;
+    files->name[i] = ""; // used
+    return files->file[i];
 }
 
 Problem *problem_shrunk(const Problem *problem, int64_t most, int64_t keep, Diags *diags)

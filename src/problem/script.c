@@ -9,10 +9,7 @@
 
 static const Binding *instances(const Problem *problem, Diags *diags)
 {
-    const Binding *count = NULL;
-    for (int i = 0; i < problem->nbinding; i++)
-        if (strcmp(problem->binding[i].name, "T") == 0)
-            count = &problem->binding[i];
+    const Binding *count = binding_find(problem->binding, problem->nbinding, "T");
     if (!count)
         diag_error(diags, span_none, "F031",
                    "size T has no value: give the number of instances, -s T=N");

@@ -331,17 +331,13 @@ static void put_choice(Buf *out, const TemplateParam *p, int choice)
 
 bool template_value_print(const Template *t, const Point *point, const char *name, Buf *out)
 {
-    for (int i = 0; i < t->size.len; i++)
-        if (strcmp(t->size.at[i].name, name) == 0) {
-            buf_printf(out, "%" PRId64, t->size.at[i].value);
-            return true;
-        }
-    for (int i = 0; i < t->param.len; i++)
-        if (strcmp(t->param.at[i].name, name) == 0) {
-            put_choice(out, &t->param.at[i], point->choice[i]);
-            return true;
-        }
-    return false;
+    int size = FIND(t->size.at, t->size.len, name, name);
+    int param = FIND(t->param.at, t->param.len, name, name);
+    if (size >= 0)
+        buf_printf(out, "%" PRId64, t->size.at[size].value);
+    else if (param >= 0)
+        put_choice(out, &t->param.at[param], point->choice[param]);
+    return size >= 0 || param >= 0;
 }
 
 void template_macros(const Template *t, const char *text, const Point *point, Buf *out)

@@ -51,9 +51,8 @@ static void include_text(Including *in, const char *text, const char *beside);
 // True if there is such a file.
 static bool include_file(Including *in, const char *path)
 {
-    for (int i = 0; i < in->seen.len; i++)
-        if (strcmp(in->seen.at[i], path) == 0)
-            return true;
+    if (FIND_TEXT(in->seen.at, in->seen.len, path) >= 0)
+        return true;
     Buf text = buf_new();
     bool found = file_read(path, FILE_TEXT_MOST, &text);
     if (found) {

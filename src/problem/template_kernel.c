@@ -108,10 +108,7 @@ bool template_declares(const char *text, const char *name)
 
 static bool is_macro(const Template *t, const char *word)
 {
-    for (int i = 0; i < t->param.len; i++)
-        if (strcmp(t->param.at[i].name, word) == 0)
-            return true;
-    return false;
+    return FIND(t->param.at, t->param.len, name, word) >= 0;
 }
 
 // Words that a parenthesis follows, as a guess of what was meant.

@@ -228,10 +228,8 @@ static void print_entry(const Template *t, const TemplateLaunch *launch, const P
         const TemplateArg *arg = &t->arg.at[launch->arg.at[k]];
         if (!launch->passed && !template_passes(t, arg, point))
             continue;
-        const char *type = arg->element->name;
-        for (int i = 0; i < COUNTOF(spelled); i++)
-            if (strcmp(spelled[i].name, type) == 0)
-                type = spelled[i].c;
+        int own = FIND(spelled, COUNTOF(spelled), name, arg->element->name);
+        const char *type = own < 0 ? arg->element->name : spelled[own].c;
         buf_printf(out, "%s", n ? ", " : "");
         if (arg->values.len == 1 && arg->width == 1)
             buf_printf(out, "*(%s const *)arg[%d]", type, n++);

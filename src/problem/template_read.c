@@ -118,11 +118,11 @@ static bool word_of(const TemplateReader *r, const char *where, const json_t *ob
         return true;
     if (!reader_text(r, where, object, key, true, &text))
         return false;
-    for (int i = 0; i < n; i++)
-        if (strcmp(word[i], text) == 0) {
-            *out = i;
-            return true;
-        }
+    int found = FIND_TEXT(word, n, text);
+    if (found >= 0) {
+        *out = found;
+        return true;
+    }
     Buf known = buf_new();
     for (int i = 0; i < n; i++)
         buf_printf(&known, "%s%s", i ? ", " : "", word[i]);
@@ -197,16 +197,9 @@ bool reader_is_name(const char *text)
 
 static bool is_taken(const Template *t, const char *name)
 {
-    for (int i = 0; i < t->param.len; i++)
-        if (strcmp(t->param.at[i].name, name) == 0)
-            return true;
-    for (int i = 0; i < t->size.len; i++)
-        if (strcmp(t->size.at[i].name, name) == 0)
-            return true;
-    for (int i = 0; i < t->loop.len; i++)
-        if (strcmp(t->loop.at[i], name) == 0)
-            return true;
-    return false;
+    return FIND(t->param.at, t->param.len, name, name) >= 0 ||
+           FIND(t->size.at, t->size.len, name, name) >= 0 ||
+           FIND_TEXT(t->loop.at, t->loop.len, name) >= 0;
 }
 
 static bool check_name(const TemplateReader *r, const char *where, const char *name)
@@ -374,10 +367,7 @@ static bool read_constraints(const TemplateReader *r, const json_t *list)
 
 int template_arg(const Template *t, const char *name)
 {
-    for (int i = 0; i < t->arg.len; i++)
-        if (strcmp(t->arg.at[i].name, name) == 0)
-            return i;
-    return -1;
+    return FIND(t->arg.at, t->arg.len, name, name);
 }
 
 static bool read_range(const TemplateReader *r, const char *where, const json_t *range,

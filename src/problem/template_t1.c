@@ -268,10 +268,7 @@ static bool read_args(const T1 *f)
 
 static bool is_tuned(const Template *t, const char *name)
 {
-    for (int i = 0; i < t->param.len; i++)
-        if (strcmp(t->param.at[i].name, name) == 0)
-            return true;
-    return false;
+    return FIND(t->param.at, t->param.len, name, name) >= 0;
 }
 
 // `ceil(ProblemSize[0] / (bx * tx))`; 1 where the problem has no such dimension. Without

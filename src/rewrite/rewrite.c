@@ -27,10 +27,7 @@ const char *const rule_family_name[] = {
 
 int rule_find(const char *name)
 {
-    for (int i = 0; i < RULES; i++)
-        if (strcmp(rule_info[i].name, name) == 0)
-            return i;
-    return -1;
+    return FIND(rule_info, RULES, name, name);
 }
 
 void rule_args_range(const RuleInfo *rule, int *least, int *most)

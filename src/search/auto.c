@@ -65,10 +65,9 @@ typedef struct {
     double *row;       // of candidates to be added
     int nrow;
     Numbers pooled; // hashes of the candidates
-    ToldPoint *told;
-    int ntold, nok, cap;
-    PendingPoint *pending;
-    int npending, pending_cap;
+    VEC(ToldPoint) told;
+    int nok;
+    VEC(PendingPoint) pending;
     int fit_at;     // told points at which the model is made anew
     bool stale;     // it has expected costs of points that are told now
     double ceiling; // costs above count as this
@@ -112,12 +111,12 @@ static double square_distance(const double *a, const double *b, int d)
 static double isolation(const Surrogate *s, const double *row)
 {
     double other[ENCODE_COLUMNS_MOST], least = INFINITY;
-    for (int i = MAX(0, s->ntold - 64); i < s->ntold; i++) {
-        encode_point(s->code, &s->told[i].point, other);
+    for (int i = MAX(0, s->told.len - 64); i < s->told.len; i++) {
+        encode_point(s->code, &s->told.at[i].point, other);
         least = fmin(least, square_distance(row, other, s->code->d));
     }
-    for (int i = MAX(0, s->npending - 64); i < s->npending; i++) {
-        encode_point(s->code, &s->pending[i].point, other);
+    for (int i = MAX(0, s->pending.len - 64); i < s->pending.len; i++) {
+        encode_point(s->code, &s->pending.at[i].point, other);
         least = fmin(least, square_distance(row, other, s->code->d));
     }
     return isfinite(least) ? least : 0;
@@ -260,9 +259,9 @@ static void find_usual(Surrogate *s, const ToldPoint *sorted)
 static int choose_rows(Search *search, ToldPoint *sorted)
 {
     const Surrogate *s = search->state;
-    int rows = MIN(s->ntold, ROWS_KEPT);
-    for (int i = rows == s->ntold ? rows : rows / 2; i < rows; i++) {
-        int k = i + (int)rng_below(&search->rng, (uint64_t)(s->ntold - i));
+    int rows = MIN(s->told.len, ROWS_KEPT);
+    for (int i = rows == s->told.len ? rows : rows / 2; i < rows; i++) {
+        int k = i + (int)rng_below(&search->rng, (uint64_t)(s->told.len - i));
         ToldPoint swap = sorted[i];
         sorted[i] = sorted[k];
         sorted[k] = swap;
@@ -285,10 +284,10 @@ static void set_rows(Surrogate *s, const ToldPoint *told, int n)
 static void fit(Search *search)
 {
     Surrogate *s = search->state;
-    ToldPoint *sorted = xcalloc((size_t)s->ntold, sizeof *sorted);
-    bool grown = s->ntold >= s->fit_at;
-    memcpy(sorted, s->told, sizeof *sorted * (size_t)s->ntold);
-    qsort(sorted, (size_t)s->ntold, sizeof *sorted, compare);
+    ToldPoint *sorted = xcalloc((size_t)s->told.len, sizeof *sorted);
+    bool grown = s->told.len >= s->fit_at;
+    memcpy(sorted, s->told.at, sizeof *sorted * (size_t)s->told.len);
+    qsort(sorted, (size_t)s->told.len, sizeof *sorted, compare);
     s->ceiling = fmax(sorted[(int)((s->nok - 1) * CEILING)].cost, 1.001 * sorted[0].cost);
     if (search->predictions)
         find_usual(s, sorted);
@@ -299,7 +298,7 @@ static void fit(Search *search)
     free(sorted);
     if (grown) {
         gp_tune(s->gp, SWEEPS);
-        s->fit_at = MAX((int)(GROWTH * s->ntold), s->ntold + 1);
+        s->fit_at = MAX((int)(GROWTH * s->told.len), s->told.len + 1);
     }
     gp_pool_clear(s->pool);
     numbers_release(&s->pooled);
@@ -307,8 +306,8 @@ static void fit(Search *search)
         add_neighbours(search, &centre[i].point);
     (search->predictions ? add_ranked : add_sample)(search);
     push_candidates(search);
-    for (int i = 0; i < s->npending; i++)
-        s->pending[i].counted = false;
+    for (int i = 0; i < s->pending.len; i++)
+        s->pending.at[i].counted = false;
     s->stale = false;
 }
 
@@ -323,8 +322,8 @@ static void add_row(Surrogate *s, const Point *point, double y)
 // Points that are out count as what was expected of them.
 static void count_pending(Surrogate *s)
 {
-    for (int i = 0; i < s->npending && s->gp->n < ROWS_MOST; i++) {
-        PendingPoint *p = &s->pending[i];
+    for (int i = 0; i < s->pending.len && s->gp->n < ROWS_MOST; i++) {
+        PendingPoint *p = &s->pending.at[i];
         if (p->counted)
             continue;
         p->counted = true;
@@ -363,11 +362,7 @@ static int choose_candidate(const Surrogate *s, double best_ns)
 
 static bool give(Surrogate *s, const Point *point, double expected)
 {
-    if (s->npending == s->pending_cap) {
-        s->pending_cap = s->pending_cap ? 2 * s->pending_cap : 16;
-        s->pending = xrealloc(s->pending, sizeof *s->pending * (size_t)s->pending_cap);
-    }
-    s->pending[s->npending++] = (PendingPoint){*point, expected, false};
+    VEC_PUSH(NULL, &s->pending, ((PendingPoint){*point, expected, false}));
     return true;
 }
 
@@ -376,9 +371,10 @@ static bool give(Surrogate *s, const Point *point, double expected)
 static bool is_crowded(const Surrogate *s)
 {
     int counted = 0;
-    for (int i = 0; i < s->npending; i++)
-        counted += s->pending[i].counted;
-    return s->gp->n + s->npending - counted > ROWS_MOST && s->gp->n - counted > ROWS_KEPT;
+    for (int i = 0; i < s->pending.len; i++)
+        counted += s->pending.at[i].counted;
+    return s->gp->n + s->pending.len - counted > ROWS_MOST &&
+           s->gp->n - counted > ROWS_KEPT;
 }
 
 static bool ask_auto(Search *search, Point *point)
@@ -387,8 +383,8 @@ static bool ask_auto(Search *search, Point *point)
     double cost;
     if (space_count(search->space) == 0)
         return false;
-    if (s->nok && s->ntold >= FIRST) {
-        if (s->ntold >= s->fit_at || s->stale || is_crowded(s))
+    if (s->nok && s->told.len >= FIRST) {
+        if (s->told.len >= s->fit_at || s->stale || is_crowded(s))
             fit(search);
         count_pending(s);
         for (int i; (i = choose_candidate(s, search->best_ns)) >= 0;) {
@@ -410,10 +406,10 @@ static bool ask_auto(Search *search, Point *point)
 // Forgets that a point is out; whether the model has it as a row.
 static bool take_back(Surrogate *s, const Space *space, const Point *point)
 {
-    for (int i = 0; i < s->npending; i++)
-        if (point_equal(space, &s->pending[i].point, point)) {
-            bool counted = s->pending[i].counted;
-            s->pending[i] = s->pending[--s->npending];
+    for (int i = 0; i < s->pending.len; i++)
+        if (point_equal(space, &s->pending.at[i].point, point)) {
+            bool counted = s->pending.at[i].counted;
+            s->pending.at[i] = s->pending.at[--s->pending.len];
             return counted;
         }
     return false;
@@ -422,14 +418,10 @@ static bool take_back(Surrogate *s, const Space *space, const Point *point)
 static void tell_auto(Search *search, const Point *point, double cost)
 {
     Surrogate *s = search->state;
-    if (s->ntold == s->cap) {
-        s->cap = s->cap ? 2 * s->cap : 64;
-        s->told = xrealloc(s->told, sizeof *s->told * (size_t)s->cap);
-    }
     bool best = cost == search->best_ns;
     double predicted;
     predict(search, point, 1, &predicted);
-    s->told[s->ntold++] = (ToldPoint){*point, cost, predicted};
+    VEC_PUSH(NULL, &s->told, ((ToldPoint){*point, cost, predicted}));
     s->nok += isfinite(cost);
     s->stale |= take_back(s, search->space, point) || s->gp->n == ROWS_MOST;
     if (!s->gp->n || s->stale)
@@ -451,8 +443,8 @@ static void close_auto(Search *search)
     free(s->candidate);
     free(s->predicted);
     free(s->row);
-    free(s->told);
-    free(s->pending);
+    free(s->told.at);
+    free(s->pending.at);
     free(s);
 }
 

@@ -177,10 +177,8 @@ static int some_choices(Search *search, const Vary *vary, int p, int16_t *choice
 
 static const Vary *find_vary(const Step *step, const char *name)
 {
-    for (int i = 0; i < step->vary.len; i++)
-        if (strcmp(step->vary.at[i].name, name) == 0)
-            return &step->vary.at[i];
-    return NULL;
+    int i = FIND(step->vary.at, step->vary.len, name, name);
+    return i < 0 ? NULL : &step->vary.at[i];
 }
 
 // A value that the parameter lacks leaves it as it is.

@@ -283,10 +283,8 @@ Steps *steps_parse(const Source *source, Arena *arena, Diags *diags)
 
 const Default *steps_default(const Steps *script, const char *name)
 {
-    for (int i = 0; i < script->defaults.len; i++)
-        if (strcmp(script->defaults.at[i].name, name) == 0)
-            return &script->defaults.at[i];
-    return NULL;
+    int i = FIND(script->defaults.at, script->defaults.len, name, name);
+    return i < 0 ? NULL : &script->defaults.at[i];
 }
 
 // A number, or a word where that is not NULL.

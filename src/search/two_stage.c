@@ -28,8 +28,7 @@ typedef struct {
 
 typedef struct {
     Encoding *encoding;
-    Told *told;
-    int ntold, cap;
+    VEC(Told) told;
     Shuffle shuffle;   // the first stage: the points of strategy random
     int first, second; // points of a stage
     Point *next;       // of the stage at hand, best first
@@ -60,7 +59,7 @@ static void close_stages(Search *search)
     TwoStages *s = search->state;
     encode_free(s->encoding);
     shuffle_release(&s->shuffle);
-    free(s->told);
+    free(s->told.at);
     free(s->next);
     free(s);
 }
@@ -68,11 +67,7 @@ static void close_stages(Search *search)
 static void tell_stages(Search *search, const Point *point, double cost_ns)
 {
     TwoStages *s = search->state;
-    if (s->ntold == s->cap) {
-        s->cap = MAX(2 * s->cap, 256);
-        s->told = xrealloc(s->told, sizeof *s->told * (size_t)s->cap);
-    }
-    s->told[s->ntold++] = (Told){*point, cost_ns};
+    VEC_PUSH(NULL, &s->told, ((Told){*point, cost_ns}));
 }
 
 // Models --------------------------------------------------------------------------------
@@ -80,11 +75,11 @@ static void tell_stages(Search *search, const Point *point, double cost_ns)
 static Attempts fit_told(Search *search)
 {
     TwoStages *s = search->state;
-    Matrix x = matrix_new(s->ntold, s->encoding->d);
-    double *cost = xcalloc((size_t)s->ntold + 1, sizeof *cost);
-    for (int i = 0; i < s->ntold; i++) {
-        encode_point(s->encoding, &s->told[i].point, matrix_row(&x, i));
-        cost[i] = s->told[i].cost_ns;
+    Matrix x = matrix_new(s->told.len, s->encoding->d);
+    double *cost = xcalloc((size_t)s->told.len + 1, sizeof *cost);
+    for (int i = 0; i < s->told.len; i++) {
+        encode_point(s->encoding, &s->told.at[i].point, matrix_row(&x, i));
+        cost[i] = s->told.at[i].cost_ns;
     }
     Attempts made = attempts_fit(model_find("deep"), &x, cost, rng_next(&search->rng));
     matrix_free(&x);

@@ -386,10 +386,7 @@ const SpaceParam *space_param(const Space *space, int i)
 
 int space_find(const Space *space, const char *name)
 {
-    for (int i = 0; i < space->nparam; i++)
-        if (strcmp(space->param[i].shown.name, name) == 0)
-            return i;
-    return -1;
+    return FIND(space->param, space->nparam, shown.name, name);
 }
 
 bool space_no_parameter(const Space *space, Span span, const char *code, const char *name,

@@ -53,9 +53,8 @@ static bool wrong_at(const RecordedReader *r, const char *what, const char *wher
 
 static bool add_param(RecordedReader *r, const char *name)
 {
-    for (int i = 0; i < r->nparam; i++)
-        if (strcmp(r->param[i], name) == 0)
-            return wrong_at(r, "two parameters are named", name);
+    if (FIND_TEXT(r->param, r->nparam, name) >= 0)
+        return wrong_at(r, "two parameters are named", name);
     if (r->nparam == SPACE_PARAMS_MAX)
         return wrong(r, "more than 64 parameters");
     r->param[r->nparam++] = name;

@@ -198,9 +198,8 @@ static void keep_best(void *user, const StoreTrial *trial)
 
 static void add_point(RangeTuning *r, const char *point)
 {
-    for (int i = 0; i < r->npoint; i++)
-        if (strcmp(r->point[i], point) == 0)
-            return;
+    if (FIND_TEXT(r->point, r->npoint, point) >= 0)
+        return;
     if (r->npoint < POOL)
         r->point[r->npoint++] = point;
 }

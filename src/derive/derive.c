@@ -336,7 +336,7 @@ static void derive_product(DeriveWalk *w, Path at)
         last = walk_below(w, last, 1);
     const Expr *before =
         !w->deep && walk_node(w, last)->narg ? walk_node(w, last)->arg[0] : NULL;
-    if (before && before->kind == E_PATTERN && before->pattern == P_REDSEQ)
+    if (before && expr_is(before, P_REDSEQ))
         unroll_outputs(w, walk_below(w, last, 0));
     unroll_outputs(w, block);
 }
@@ -665,7 +665,7 @@ static bool walk_let(DeriveWalk *w, Path at, bool root)
     else
         walk(w, walk_below(w, at, 0), false);
     const Expr *let = w->deep ? NULL : walk_node(w, at), *value = let ? let->arg[0] : NULL;
-    if (root && value && value->kind == E_PATTERN && value->pattern == P_TOGLOBAL) {
+    if (root && value && expr_is(value, P_TOGLOBAL)) {
         StoredLet stored = {let->param, has_result(let->arg[1], let->param, -1), {0}};
         VEC_PUSH(w->r.arena, &w->stored, stored);
     }
@@ -710,8 +710,7 @@ static void walk(DeriveWalk *w, Path at, bool root)
 
 static DeriveWalk walk_of(const Derivation *d, const Point *point)
 {
-    DeriveWalk w = {.groups = 1, .copies = 1, .lanes = 1, .steps = 1};
-    w.strict = d->program->math == MATH_STRICT;
+    DeriveWalk w = {.strict = d->program->math == MATH_STRICT};
     w.tiled = derive_word(d, point, "scheme", "tiled") ||
               derive_word(d, point, "scheme", "padded");
     w.any_group = derive_word(d, point, "group", "any");
@@ -724,22 +723,18 @@ static DeriveWalk walk_of(const Derivation *d, const Point *point)
     w.join = derive_word(d, point, "join", "lanes");
     w.beside = w.rows && !d->shape.product ? derive_number(d, point, "l", 1) : 1;
     w.line = line_items(d, point);
-    if (space_find(d->space, "lanes") >= 0)
-        w.lanes = space_int(d->space, point, "lanes");
+    w.lanes = derive_param(d, point, "lanes");
     if (space_find(d->space, "stage") >= 0)
         w.stage = space_int(d->space, point, "stage");
-    if (space_find(d->space, "groups") >= 0)
-        w.groups = space_int(d->space, point, "groups");
-    if (space_find(d->space, "copies") >= 0)
-        w.copies = space_int(d->space, point, "copies");
+    w.groups = derive_param(d, point, "groups");
+    w.copies = derive_param(d, point, "copies");
     w.keys = derive_word(d, point, "keys", "group") ? KEYS_GROUP
              : derive_word(d, point, "keys", "all") ? KEYS_ALL
                                                     : KEYS_ITEM;
     w.parts = derive_param(d, point, "parts");
     if (space_find(d->space, "share") >= 0)
         w.share = space_int(d->space, point, "share");
-    if (space_find(d->space, "walk") >= 0)
-        w.steps = space_int(d->space, point, "walk");
+    w.steps = derive_param(d, point, "walk");
     w.stream = derive_word(d, point, "scheme", "stream");
     w.shuffle = d->device.shuffle;
     w.host = !has_items(d);

@@ -7,7 +7,7 @@
 int64_t reduce_length(const Expr *expr)
 {
     int64_t len;
-    bool reduce = expr->kind == E_PATTERN && expr->pattern == P_REDUCE;
+    bool reduce = expr_is(expr, P_REDUCE);
     return reduce && arith_is_const(expr->arg[1]->type->len, &len) ? len : 0;
 }
 
@@ -15,7 +15,7 @@ int64_t reduce_length(const Expr *expr)
 static int64_t joined_length(const Expr *expr)
 {
     int64_t len;
-    bool join = expr->kind == E_PATTERN && expr->pattern == P_JOIN;
+    bool join = expr_is(expr, P_JOIN);
     return join && arith_is_const(expr->arg[0]->type->elem->len, &len) ? len : 0;
 }
 
@@ -38,7 +38,7 @@ int64_t nested_length(const Expr *expr)
 
 bool is_window(const Expr *expr, int dims)
 {
-    if (expr->kind != E_PATTERN || expr->pattern != P_SLIDE || expr->dims != dims)
+    if (!expr_is(expr, P_SLIDE) || expr->dims != dims)
         return false;
     for (int k = 0; k < dims; k++) {
         int64_t size, step;
@@ -51,12 +51,12 @@ bool is_window(const Expr *expr, int dims)
 
 bool is_zip(const Expr *expr, int dims)
 {
-    return expr->kind == E_PATTERN && expr->pattern == P_ZIP && expr->dims == dims;
+    return expr_is(expr, P_ZIP) && expr->dims == dims;
 }
 
 bool is_map(const Expr *expr)
 {
-    return expr->kind == E_PATTERN && expr->pattern == P_MAP;
+    return expr_is(expr, P_MAP);
 }
 
 bool folds_pairs(const Expr *map, const Expr *inner)

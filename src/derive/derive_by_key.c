@@ -10,14 +10,9 @@
 
 // The shape -------------------------------------------------------------------------------
 
-static bool is_keyed(const Expr *expr)
-{
-    return expr->kind == E_PATTERN && expr->pattern == P_REDUCEBY;
-}
-
 bool is_keyed_map(const Expr *expr)
 {
-    return is_map(expr) && expr->dims == 1 && is_keyed(expr->fun->arg[0]);
+    return is_map(expr) && expr->dims == 1 && expr_is(expr->fun->arg[0], P_REDUCEBY);
 }
 
 static int64_t value_bytes(const Type *type)
@@ -42,7 +37,7 @@ void note_keyed(Shape *shape, const Expr *expr)
 {
     const bool map = is_keyed_map(expr);
     const Expr *keyed = map ? expr->fun->arg[0] : expr;
-    if (!is_keyed(keyed))
+    if (!expr_is(keyed, P_REDUCEBY))
         return;
     Keyed *k = &shape->keyed;
     const Type *elem = keyed->type->elem;
@@ -98,20 +93,16 @@ void add_keyed_params(Derivation *d, Diags *diags)
     space_add_words(d->space, "keys", who, n);
     if (space_find(d->space, "groups") < 0)
         space_add_ints(d->space, "groups", groups, COUNTOF(groups));
-    char text[96];
-    snprintf(text, sizeof text, "groups * (1 + %d * (keys == 'item')) >= %lld",
-             ITEMS_OF_GROUP - 1, (long long)groups_least(k));
     if (k->whole && groups_least(k) > 1)
-        space_constrain(d->space, text, diags);
+        constrain(d, diags, "groups * (1 + %d * (keys == 'item')) >= %lld",
+                  ITEMS_OF_GROUP - 1, (long long)groups_least(k));
     if (n > 1 && space_find(d->space, "lanes") < 0)
         space_add_ints(d->space, "lanes", lanes, COUNTOF(lanes));
     if (!may_update(d) || !fits(d))
         return;
     space_add_ints(d->space, "copies", copies, COUNTOF(copies));
-    snprintf(text, sizeof text,
-             "copies == 1 or (keys == 'group' and copies * %.0f <= %lld)", k->bytes,
-             (long long)d->device.local_bytes);
-    space_constrain(d->space, text, diags);
+    constrain(d, diags, "copies == 1 or (keys == 'group' and copies * %.0f <= %lld)",
+              k->bytes, (long long)d->device.local_bytes);
 }
 
 // As many copies as leave room for as many groups as a multiprocessor has work-items for.
@@ -155,9 +146,8 @@ bool keyed_first(const Derivation *d, int i, Point *point)
     if (!d->shape.keyed.keys || i >= COUNTOF(first))
         return false;
     derive_single(d, point);
-    space_set(d->space, point, "keys", first[i].keys);
-    set_number(d, point, "lx", first[i].lx);
-    set_number(d, point, "lanes", first[i].lanes);
+    set_values(d, point, "keys=%s lx=%d lanes=%d", first[i].keys, first[i].lx,
+               first[i].lanes);
     choose_groups(d, point, first[i].groups);
     choose_copies(d, point);
     return true;

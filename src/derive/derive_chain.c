@@ -11,14 +11,9 @@
 
 // What can be a chain ------------------------------------------------------------------
 
-static bool is_scan(const Expr *expr)
-{
-    return expr->kind == E_PATTERN && expr->pattern == P_SCAN;
-}
-
 static bool can_share(const Expr *expr, int64_t least)
 {
-    if (is_scan(expr)) // in local memory, so of a length that is known
+    if (expr_is(expr, P_SCAN)) // in local memory, so of a length that is known
         return scan_is_long(expr, least) && folds_by_parts(expr) &&
                arith_is_const(expr->type->len, NULL);
     return fold_is_long(expr, least) && reduce_shares(expr);
@@ -53,7 +48,7 @@ static int64_t least_of(const Expr *body)
 // A prefix that items cannot share would be computed by all of them.
 static bool is_alone(const Expr *expr, const void *least)
 {
-    return is_scan(expr) && !can_share(expr, *(const int64_t *)least);
+    return expr_is(expr, P_SCAN) && !can_share(expr, *(const int64_t *)least);
 }
 
 // Does a body fold at its own level what items may share?
@@ -162,8 +157,8 @@ static bool is_turned(const Expr *array)
 // Is each of its elements turned?
 static bool turns_elements(const Expr *array)
 {
-    return is_map(array) && array->dims == 1 && array->fun->arg[0]->kind == E_PATTERN &&
-           array->fun->arg[0]->pattern == P_TRANSPOSE && is_close(array->type->elem);
+    return is_map(array) && array->dims == 1 && expr_is(array->fun->arg[0], P_TRANSPOSE) &&
+           is_close(array->type->elem);
 }
 
 static bool depends_on(const Expr *array, const Param *element)
@@ -202,7 +197,7 @@ bool reads_columns(const Expr *map)
 static bool is_near(const Expr *expr, const void *none)
 {
     (void)none;
-    return is_scan(expr) || (keeps_order(expr) && shares(expr));
+    return expr_is(expr, P_SCAN) || (keeps_order(expr) && shares(expr));
 }
 
 bool reads_near(const Expr *expr)
@@ -224,7 +219,7 @@ int64_t scan_row_length(const Expr *map)
 
 int64_t scan_elem_bytes(const Expr *expr)
 {
-    return is_scan(expr) && shares(expr) ? bytes_of(expr->type->elem) : 0;
+    return expr_is(expr, P_SCAN) && shares(expr) ? bytes_of(expr->type->elem) : 0;
 }
 
 // The bytes that the items keep for each prefix: a row, padded, and what precedes each
@@ -232,9 +227,9 @@ int64_t scan_elem_bytes(const Expr *expr)
 static int64_t scan_bytes(const Expr *expr, bool inputs)
 {
     int64_t len, bytes = 0;
-    if (is_scan(expr) && arith_is_const(expr->type->len, &len))
+    if (expr_is(expr, P_SCAN) && arith_is_const(expr->type->len, &len))
         bytes = bytes_of(expr->type) / MAX(len, 1) * (len + SCAN_MORE);
-    if (is_scan(expr) && inputs && expr->arg[1]->kind == E_PATTERN)
+    if (expr_is(expr, P_SCAN) && inputs && expr->arg[1]->kind == E_PATTERN)
         bytes += bytes_of(expr->arg[1]->type);
     for (int i = 0; i < expr->narg; i++)
         bytes += scan_bytes(expr->arg[i], inputs);
@@ -392,7 +387,7 @@ static void derive_result(DeriveWalk *w, Path at)
         for (int i = 0; i < result->narg; i++)
             derive_result(w, walk_below(w, at, i));
     } else if (result->type->kind == T_ARRAY) {
-        if (w->rows || !is_scan(result))
+        if (w->rows || !expr_is(result, P_SCAN))
             derive_elements(w, at);
     } else if (w->rows) {
         walk_apply_plain(w, RULE_ONLY_ITEM, at);
@@ -406,8 +401,8 @@ static bool needs_no_name(const Expr *let, const Param *row)
     const Expr *value = let->arg[0];
     if (value->kind == E_PARAM)
         return value->param != row;
-    return is_map(value) && value->arg[0]->kind == E_PATTERN &&
-           value->arg[0]->pattern == P_ARRAY && expr_uses(let->arg[1], let->param) <= 1;
+    return is_map(value) && expr_is(value->arg[0], P_ARRAY) &&
+           expr_uses(let->arg[1], let->param) <= 1;
 }
 
 void derive_lets(DeriveWalk *w, Path *at, const Param *row,

@@ -67,23 +67,19 @@ static void constrain_places(Derivation *d, Diags *diags)
 {
     for (int v = 0; v < d->pipeline->script.ncall; v++)
         for (int u = 0; u < v; u++) {
-            char text[96];
             if (!has_place(d, u) || !has_place(d, v) ||
                 !pipeline_reads(d->pipeline, v, u, READ_POINT))
                 continue;
-            snprintf(text, sizeof text, "place%d == 'registers' or place%d == 'registers'",
-                     u + 1, v + 1);
-            space_constrain(d->space, text, diags);
+            constrain(d, diags, "place%d == 'registers' or place%d == 'registers'", u + 1,
+                      v + 1);
         }
 }
 
 void constrain_placed(Derivation *d, const char *condition, Diags *diags)
 {
     for (int v = 0; d->pipeline && v < d->pipeline->script.ncall; v++) {
-        char text[96];
-        snprintf(text, sizeof text, "place%d == 'registers' or %s", v + 1, condition);
         if (has_place(d, v))
-            space_constrain(d->space, text, diags);
+            constrain(d, diags, "place%d == 'registers' or %s", v + 1, condition);
     }
 }
 
@@ -479,7 +475,7 @@ static bool pull_part(Rewriter *r, Path at, int i)
         return false;
     step[n] = 0;
     const Expr *from = part->arg[0];
-    bool pad = from->kind == E_PATTERN && from->pattern == P_PAD;
+    bool pad = expr_is(from, P_PAD);
     return (pad && layout_out(r, at, step, n + 1)) || layout_out(r, at, step, n);
 }
 
@@ -502,7 +498,7 @@ void cover_pull(Rewriter *r, Path at, const Unstored *unstored)
 bool cover_copies(const Unstored *unstored, const Expr *window, bool inputs)
 {
     const Expr *from = window->arg[0];
-    while (from->kind == E_PATTERN && from->pattern == P_PAD)
+    while (expr_is(from, P_PAD))
         from = from->arg[from->narg - 1];
     for (int i = 0; from->kind == E_PARAM && i < unstored->stages.len; i++)
         if (unstored->stages.at[i].param == from->param)

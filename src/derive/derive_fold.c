@@ -31,7 +31,7 @@ static void add_row_params(Derivation *d, Diags *diags)
         return; // all items of a group do one row
     // Items that are a loop cannot wait for each other.
     bool threads = !language_is(d->device.target, LANGUAGE_C) && d->shape.short_row < 2048;
-    char held[64] = "", text[160];
+    char held[64] = "";
     if (d->shape.row_bytes <= fold_room(d))
         snprintf(held, sizeof held, "(hold == 'local') * %lld + ",
                  (long long)d->shape.row_bytes);
@@ -39,10 +39,9 @@ static void add_row_params(Derivation *d, Diags *diags)
         space_constrain(d->space, "fold == 'item' or ly == 1", diags);
     else if (d->shape.dims == 1)
         space_constrain(d->space, "fold != 'item' or ly == 1", diags);
-    snprintf(text, sizeof text, "fold == 'item' or ly * (%s%lld) <= %lld", held,
-             (long long)d->shape.scan_bytes, (long long)fold_room(d));
     if (threads)
-        space_constrain(d->space, text, diags);
+        constrain(d, diags, "fold == 'item' or ly * (%s%lld) <= %lld", held,
+                  (long long)d->shape.scan_bytes, (long long)fold_room(d));
     if (d->shape.dims > 2)
         space_constrain(d->space, "fold == 'item' or lz == 1", diags);
     if (d->shape.dims == 1 && d->shape.rectangular)
@@ -87,13 +86,11 @@ void add_parts(Derivation *d)
 // Both what a group reads and its own prefixes in local memory.
 static void add_scan_params(Derivation *d, Diags *diags)
 {
-    char text[160];
     space_add_ints(d->space, "share", (const int64_t[]){0, 4, 8, 16, 32}, 5);
-    snprintf(text, sizeof text,
-             "share == 0 or (lx%s * share * (1 + (hold == 'local')) + %d) * %lld <= %lld",
-             d->shape.product ? " * ly" : "", SCAN_MORE, (long long)d->shape.scan,
-             (long long)fold_room(d));
-    space_constrain(d->space, text, diags);
+    constrain(d, diags,
+              "share == 0 or (lx%s * share * (1 + (hold == 'local')) + %d) * %lld <= %lld",
+              d->shape.product ? " * ly" : "", SCAN_MORE, (long long)d->shape.scan,
+              (long long)fold_room(d));
 }
 
 static void add_turns(Derivation *d)
@@ -149,12 +146,9 @@ void add_fold_params(Derivation *d, Diags *diags)
     const char *group = !shape->scan  ? "fold != 'item'"
                         : shape->rows ? "(fold != 'item' or share > 0)"
                                       : "share > 0";
-    char text[96];
-    snprintf(text, sizeof text, "%s or hold == 'again'", group);
-    space_constrain(d->space, text, diags);
-    snprintf(text, sizeof text, "%s or lanes == 1", group);
+    constrain(d, diags, "%s or hold == 'again'", group);
     if (!shape->reduction)
-        space_constrain(d->space, text, diags);
+        constrain(d, diags, "%s or lanes == 1", group);
 }
 
 // In a single accumulator 2^26 floats near 1 stop growing at half of their sum.
@@ -172,18 +166,14 @@ void add_group_params(Derivation *d, Diags *diags)
 {
     static const int64_t groups[] = {1, 4, 16, 64, 256, 1024, 2048, 4096, 16384, 65536};
     space_add_ints(d->space, "groups", groups, d->shape.order ? 10 : 8);
-    char text[160];
-    snprintf(text, sizeof text, "groups * lx * lanes * %lld >= %lld",
-             (long long)longest_chain(d->shape.whole), (long long)d->shape.whole);
     if (d->shape.whole > longest_chain(d->shape.whole))
-        space_constrain(d->space, text, diags);
+        constrain(d, diags, "groups * lx * lanes * %lld >= %lld",
+                  (long long)longest_chain(d->shape.whole), (long long)d->shape.whole);
     if (!d->shape.order)
         return;
-    snprintf(text, sizeof text,
-             "hold == 'again' or (%lld // groups + lx * lanes) * %lld <= %lld",
-             (long long)d->shape.ordered, (long long)d->shape.order,
-             (long long)fold_room(d));
-    space_constrain(d->space, text, diags);
+    constrain(d, diags, "hold == 'again' or (%lld // groups + lx * lanes) * %lld <= %lld",
+              (long long)d->shape.ordered, (long long)d->shape.order,
+              (long long)fold_room(d));
 }
 
 static void choose_groups(const Derivation *d, Point *point)
@@ -191,8 +181,7 @@ static void choose_groups(const Derivation *d, Point *point)
     for (int64_t groups = 1024; groups <= 65536; groups *= 4)
         if (set_number(d, point, "groups", groups) && space_valid(d->space, point))
             return;
-    set_number(d, point, "groups", 1024);
-    space_set(d->space, point, "hold", "again");
+    set_values(d, point, "groups=1024 hold=again");
 }
 
 static void choose_share(const Derivation *d, Point *point, int64_t most)
@@ -236,13 +225,10 @@ static void set_block(const Derivation *d, Point *point, int64_t block)
 {
     if (!d->shape.same || d->device.is_cpu)
         return;
-    space_set(d->space, point, "inner", "unroll");
-    set_number(d, point, "bx", block);
-    set_number(d, point, "vec", MIN(block, 4));
+    set_values(d, point, "inner=unroll bx=%d vec=%d", (int)block, (int)MIN(block, 4));
     if (space_valid(d->space, point))
         return;
-    set_number(d, point, "bx", 1);
-    set_number(d, point, "vec", 1);
+    set_values(d, point, "bx=1 vec=1");
     if (!space_valid(d->space, point))
         space_set(d->space, point, "inner", "loop");
 }
@@ -261,19 +247,13 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
     if (!has_folds(&d->shape) || i >= COUNTOF(first))
         return false;
     derive_single(d, point);
-    set_number(d, point, "lx", first[i].lx);
-    set_number(d, point, "ly", 1);
-    set_number(d, point, "lanes", first[i].lanes);
-    set_number(d, point, "groups", first[i].groups);
-    space_set(d->space, point, "fold", "group");
-    space_set(d->space, point, "hold", first[i].hold);
+    set_values(d, point, "lx=%d ly=1 lanes=%d groups=%d fold=group hold=%s", first[i].lx,
+               first[i].lanes, first[i].groups, first[i].hold);
     if (d->shape.rows && !d->shape.columns)
         set_row_items(d, point, (int64_t)first[i].lanes * first[i].times);
     if (d->shape.columns) {
-        space_set(d->space, point, "fold", d->shape.lines ? "near" : "item");
-        space_set(d->space, point, "hold", "again");
-        set_number(d, point, "lanes", 1);
-        set_number(d, point, "parts", first[i].parts);
+        set_values(d, point, "fold=%s hold=again lanes=1 parts=%d",
+                   d->shape.lines ? "near" : "item", first[i].parts);
         set_block(d, point, i % 2 ? 8 : 4);
     }
     if (!d->shape.rows || d->shape.long_rows)
@@ -305,9 +285,7 @@ void fold_plain(const Derivation *d, Point *point)
             space_set(d->space, point, "fold", "item");
         return;
     }
-    set_number(d, point, "lx", MIN(256, d->device.max_group));
-    set_number(d, point, "ly", 1);
-    set_number(d, point, "groups", 1024);
+    set_values(d, point, "lx=%d ly=1 groups=1024", (int)MIN(256, d->device.max_group));
     choose_parts(d, point);
     if (d->shape.columns) {
         if (d->shape.lines)

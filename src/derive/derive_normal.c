@@ -15,7 +15,7 @@
 
 static bool has_window(const Expr *in, int dims)
 {
-    bool found = in->kind == E_PATTERN && in->pattern == P_SLIDE;
+    bool found = expr_is(in, P_SLIDE);
     for (int i = 0; is_zip(in, dims) && i < in->narg; i++)
         found |= has_window(in->arg[i], dims);
     return found;
@@ -81,19 +81,9 @@ static bool is_kept(const Expr *map, const Axes *axes)
 
 // Into the function of what is read -----------------------------------------------------
 
-static bool is_turn(const Expr *expr)
-{
-    return expr->kind == E_PATTERN && expr->pattern == P_TRANSPOSE;
-}
-
-static bool is_scatter(const Expr *expr)
-{
-    return expr->kind == E_PATTERN && expr->pattern == P_SCATTER;
-}
-
 bool is_costly(const Expr *expr)
 {
-    while (is_turn(expr) || (is_map(expr) && layout_function(expr->fun)))
+    while (expr_is(expr, P_TRANSPOSE) || (is_map(expr) && layout_function(expr->fun)))
         expr = expr->arg[0];
     return has_chain(expr) || has_product(expr) ||
            (is_map(expr) && expr_find_pattern(expr->fun, P_SCAN));
@@ -121,7 +111,7 @@ static bool fuse_part(DeriveWalk *w, Path at, Path part, int64_t i)
         return walk_apply_plain(
             w, expr_uses(from->arg[1], from->param) > 1 ? RULE_LET_OUT : RULE_LET_INLINE,
             expr_uses(from->arg[1], from->param) > 1 ? at : part);
-    if (is_turn(from))
+    if (expr_is(from, P_TRANSPOSE))
         return turn_both(w, at);
     if (map->dims > 1 && walk_apply_plain(w, RULE_MAP_NEST, at))
         return true;
@@ -169,9 +159,9 @@ static bool fuse_once(DeriveWalk *w, Path at, bool host)
         return false;
     if (inline_once(w, walk_below(w, at, CHILD_FUN)))
         return true;
-    if (is_scatter(in)) // elements go to their places when they are made
+    if (expr_is(in, P_SCATTER)) // elements go to their places when they are made
         return walk_apply_plain(w, map->dims > 1 ? RULE_MAP_NEST : RULE_MAP_SCATTER, at);
-    if (in->kind != E_PATTERN || in->pattern != P_ZIP)
+    if (!expr_is(in, P_ZIP))
         return is_moved(in, host) && fuse_part(w, at, below, -1);
     for (int i = 0; i < in->narg; i++)
         if (is_moved(in->arg[i], host))
@@ -182,27 +172,24 @@ static bool fuse_once(DeriveWalk *w, Path at, bool host)
 
 // Arrays by index -----------------------------------------------------------------------
 
-static bool is_array(const Expr *expr)
-{
-    return expr->kind == E_PATTERN && expr->pattern == P_ARRAY;
-}
-
 static bool is_work(const Expr *expr, const void *none)
 {
     (void)none;
     return expr->kind == E_OP || expr->kind == E_CALL || fold_is_long(expr, 0) ||
-           (expr->kind == E_PATTERN && expr->pattern == P_SCAN);
+           (expr_is(expr, P_SCAN));
 }
 
 static bool folds(const Expr *expr, const void *none)
 {
     (void)none;
-    return fold_is_long(expr, 0) || (expr->kind == E_PATTERN && expr->pattern == P_SCAN);
+    return fold_is_long(expr, 0) || (expr_is(expr, P_SCAN));
 }
 
 static int nest_depth(const Expr *expr)
 {
-    return is_map(expr) || is_array(expr) ? expr->dims + nest_depth(expr->fun->arg[0]) : 0;
+    return is_map(expr) || expr_is(expr, P_ARRAY)
+               ? expr->dims + nest_depth(expr->fun->arg[0])
+               : 0;
 }
 
 // Must it be a map? One whose elements are folded or have folds in them or more dimensions
@@ -210,8 +197,9 @@ static int nest_depth(const Expr *expr)
 // there is.
 static bool is_map_by_index(const Expr *expr, bool host, int around)
 {
-    return is_array(expr) && (expr_find(expr->fun->arg[0], host ? folds : is_work, NULL) ||
-                              around + nest_depth(expr) > DIMS_MAX);
+    return expr_is(expr, P_ARRAY) &&
+           (expr_find(expr->fun->arg[0], host ? folds : is_work, NULL) ||
+            around + nest_depth(expr) > DIMS_MAX);
 }
 
 // From the outside in: a function is then given rows, whose elements its own maps are
@@ -225,7 +213,7 @@ static void maps_by_index(DeriveWalk *w, Path at, bool host, int around)
         walk_apply_plain(w, RULE_ARRAY_MAP, at);
     walk_apply_plain(w, RULE_INDEX_ZIP, at);
     expr = walk_node(w, at);
-    bool loop = expr->kind == E_PATTERN && expr->pattern == P_ITERATE;
+    bool loop = expr_is(expr, P_ITERATE);
     bool operand = loop || expr->kind == E_LET || expr->kind == E_TUPLE;
     if (expr->fun)
         maps_by_index(w, walk_below(w, at, CHILD_FUN), host && loop,
@@ -258,7 +246,7 @@ static void hoist_folds(DeriveWalk *w, Path at, bool host, bool bound)
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
     if (!expr || !expr_find(expr, has_function, NULL))
         return;
-    bool loop = expr->kind == E_PATTERN && expr->pattern == P_ITERATE;
+    bool loop = expr_is(expr, P_ITERATE);
     for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
         hoist_folds(w, walk_below(w, at, i), host, expr->kind == E_LET && i == 1);
     if (!w->deep && walk_node(w, at)->fun)
@@ -554,8 +542,8 @@ static void normal_map(DeriveWalk *w, Path at, bool host)
     bool fused = false;
     while (!w->deep && fuse_once(w, at, host)) {
         fused = true;
-        while (is_turn(walk_node(w, at)) || is_scatter(walk_node(w, at)) ||
-               walk_node(w, at)->kind == E_LET)
+        while (expr_is(walk_node(w, at), P_TRANSPOSE) ||
+               expr_is(walk_node(w, at), P_SCATTER) || walk_node(w, at)->kind == E_LET)
             at = walk_below(w, at, walk_node(w, at)->kind == E_LET);
     }
     if (w->deep || !is_map(walk_node(w, at)))
@@ -621,16 +609,15 @@ static void normal_at(DeriveWalk *w, Path at, bool host)
     if (!expr)
         return;
     // A prefix that items cannot share as it stands may be one of what a map makes.
-    if (expr->kind == E_PATTERN && expr->pattern == P_SCAN && !folds_by_parts(expr))
+    if (expr_is(expr, P_SCAN) && !folds_by_parts(expr))
         walk_apply_plain(w, RULE_SCAN_FISSION, at);
     // What is folded by key is of words that items can update.
-    if (expr->kind == E_PATTERN && expr->pattern == P_REDUCEBY &&
-        !(w->strict && order_shows(expr)) &&
+    if (expr_is(expr, P_REDUCEBY) && !(w->strict && order_shows(expr)) &&
         walk_apply_plain(w, RULE_REDUCE_BY_WORDS, at) && is_map(walk_node(w, at))) {
         normal_at(w, at, host);
         return;
     }
-    bool loop = expr->kind == E_PATTERN && expr->pattern == P_ITERATE;
+    bool loop = expr_is(expr, P_ITERATE);
     if (walk_node(w, at)->fun)
         normal_at(w, walk_below(w, at, CHILD_FUN), host && loop);
     for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)

@@ -135,6 +135,11 @@ void product_options(const Derivation *derivation, const Point *point,
                      KernelOptions *options);
 bool set_number(const Derivation *derivation, Point *point, const char *name,
                 int64_t value); // false where there is no such parameter or value
+// Sets what a text says, "lx=4 fold=group", as far as there are such parameters and values.
+void set_values(const Derivation *derivation, Point *point, const char *format, ...)
+    FW_PRINTF(3, 4);
+void constrain(Derivation *derivation, Diags *diags, const char *format, ...)
+    FW_PRINTF(3, 4);
 // derive.c: an iterate as iterateStream, with all that is short written out; NULL: it is
 // not of that form.
 const Expr *derive_steps(Ir *ir, Expr *iterate);

@@ -20,13 +20,11 @@ static bool has_parts(const Derivation *d)
 // be padded; every item copies the same number of neighbours of each.
 static void constrain_stage(Derivation *d, Diags *diags)
 {
-    char text[256];
-    snprintf(text, sizeof text,
-             "stage == 0 or (lx*bx*cx + ly*by*cy + 8) * stage * %d * (1 + (%s%lld %% "
-             "max(stage, 1) > 0)) <= %lld",
-             (int)sizeof(double), has_parts(d) ? "parts > 1 or " : "",
-             (long long)d->shape.common, (long long)d->device.local_bytes);
-    space_constrain(d->space, text, diags);
+    constrain(d, diags,
+              "stage == 0 or (lx*bx*cx + ly*by*cy + 8) * stage * %d * (1 + (%s%lld %% "
+              "max(stage, 1) > 0)) <= %lld",
+              (int)sizeof(double), has_parts(d) ? "parts > 1 or " : "",
+              (long long)d->shape.common, (long long)d->device.local_bytes);
     space_constrain(d->space, "product != 'blocks' or (bx*cx*stage) % ly == 0", diags);
     space_constrain(d->space, "product != 'blocks' or (by*cy*stage) % lx == 0", diags);
 }
@@ -62,7 +60,6 @@ static void add_unit_param(Derivation *d)
 // warps together read them as they lie, in rows of 64 elements.
 static void add_matrix_params(Derivation *d, Diags *diags)
 {
-    char text[256];
     Space *space = d->space;
     const int bytes = factor_bytes(d);
     space_add_ints(space, "mx", (const int64_t[]){1, 2, 4, 8, 16, 32}, 6);
@@ -76,19 +73,16 @@ static void add_matrix_params(Derivation *d, Diags *diags)
         "> 1 and my > 1 and stage > 8 and tiles == 'loop')",
         diags);
     space_constrain(space, "product == 'matrix' or stage <= 32", diags);
-    snprintf(text, sizeof text, "mx * my <= %d", bytes == 8 ? FRAGMENTS / 2 : FRAGMENTS);
-    space_constrain(space, text, diags);
-    snprintf(text, sizeof text,
-             "product != 'matrix' or ((lx*2*mx + ly*my) * stage + (unit == 'warp') * "
-             "8*(lx*2*mx + ly*my + 2*stage)) * stages * %d <= %lld",
-             bytes, (long long)d->device.local_bytes);
-    space_constrain(space, text, diags);
-    snprintf(
-        text, sizeof text,
+    constrain(d, diags, "mx * my <= %d", bytes == 8 ? FRAGMENTS / 2 : FRAGMENTS);
+    constrain(d, diags,
+              "product != 'matrix' or ((lx*2*mx + ly*my) * stage + (unit == 'warp') * "
+              "8*(lx*2*mx + ly*my + 2*stage)) * stages * %d <= %lld",
+              bytes, (long long)d->device.local_bytes);
+    constrain(
+        d, diags,
         "product != 'matrix' or ((2*mx*stage) %% (ly*%d) == 0 and (my*stage) %% (lx*%d) "
         "== 0)",
         16 / bytes, 16 / bytes);
-    space_constrain(space, text, diags);
     space_constrain(space,
                     "unit == 'warp' or (product == 'matrix' and lx == 4 and ly % 32 == 0 "
                     "and mx >= 8 and my <= 4 and stage == 64)",
@@ -104,7 +98,7 @@ static bool has_matrix(const Derivation *d)
 // NULL: nothing is.
 static const Type *matrix_type(const Expr *expr, Scalar *sums)
 {
-    if (expr->kind == E_PATTERN && expr->pattern == P_REDMATRIX) {
+    if (expr_is(expr, P_REDMATRIX)) {
         const Expr *sum = expr->fun->arg[0];
         while (sum->kind == E_PATTERN) // a map, or one of rows
             sum = sum->fun->arg[0];
@@ -125,13 +119,7 @@ void settle_matrix(Derivation *d, Diags *diags)
         return;
     Diags ignored = {.arena = diags->arena};
     derive_single(d, &point);
-    space_set(d->space, &point, "product", "matrix");
-    set_number(d, &point, "lx", 4);
-    set_number(d, &point, "ly", 8);
-    set_number(d, &point, "lz", 1);
-    set_number(d, &point, "mx", 4);
-    set_number(d, &point, "my", 4);
-    set_number(d, &point, "stage", 16);
+    set_values(d, &point, "product=matrix lx=4 ly=8 lz=1 mx=4 my=4 stage=16");
     const Expr *body = derive_body(d, &point, &ignored);
     Scalar sums = S_FLOAT;
     const Type *type = body ? matrix_type(body, &sums) : NULL;
@@ -347,30 +335,18 @@ static void choose_tile_parts(const Derivation *d, ProductTiles *t)
 
 static void set_tiles(const Derivation *d, const ProductTiles *t, Point *point)
 {
-    static const char *const product[] = {"blocks", "matrix", "matrix"};
-    const bool item = t->unit == UNIT_ITEM;
     derive_single(d, point);
-    space_set(d->space, point, "product", product[t->unit]);
-    space_set(d->space, point, "unit", t->unit == UNIT_GROUP ? "group" : "warp");
-    space_set(d->space, point, "load", t->stages > 1 ? "now" : "ahead");
-    set_number(d, point, "lx", t->lx);
-    set_number(d, point, "ly", t->ly);
-    set_number(d, point, "lz", 1);
-    set_number(d, point, "stage", t->stage);
-    set_number(d, point, "stages", t->stages);
-    set_number(d, point, "parts", t->parts);
-    set_number(d, point, item ? "cx" : "mx", t->cx);
-    set_number(d, point, item ? "cy" : "my", t->cy);
-    if (!item) {
-        set_number(d, point, "band", 8);
-        return;
-    }
-    set_number(d, point, "bx", t->bx);
-    set_number(d, point, "by", t->by);
-    set_number(d, point, "vec", MIN(t->bx, 4));
-    set_number(d, point, "resident", t->resident);
-    space_set(d->space, point, "tiles", t->stage <= 16 ? "unroll" : "loop");
-    space_set(d->space, point, "inner", "unroll");
+    set_values(d, point, "unit=%s load=%s lx=%d ly=%d lz=1 stage=%d stages=%d parts=%d",
+               t->unit == UNIT_GROUP ? "group" : "warp", t->stages > 1 ? "now" : "ahead",
+               (int)t->lx, (int)t->ly, (int)t->stage, (int)t->stages, (int)t->parts);
+    if (t->unit == UNIT_ITEM)
+        set_values(d, point,
+                   "product=blocks cx=%d cy=%d bx=%d by=%d vec=%d resident=%d tiles=%s "
+                   "inner=unroll",
+                   (int)t->cx, (int)t->cy, (int)t->bx, (int)t->by, (int)MIN(t->bx, 4),
+                   (int)t->resident, t->stage <= 16 ? "unroll" : "loop");
+    else
+        set_values(d, point, "product=matrix mx=%d my=%d band=8", (int)t->cx, (int)t->cy);
 }
 
 // Keeps it among the best n, of which no two are of one shape.
@@ -458,12 +434,8 @@ static void set_loops(const Derivation *d, Point *point, int64_t lx)
     derive_single(d, point);
     if (bx * by < 16)
         return;
-    space_set(d->space, point, "product", "blocks");
-    set_number(d, point, "lx", lx);
-    set_number(d, point, "ly", 1);
-    set_number(d, point, "lz", 1);
-    set_number(d, point, "bx", bx);
-    set_number(d, point, "by", by);
+    set_values(d, point, "product=blocks lx=%d ly=1 lz=1 bx=%d by=%d", (int)lx, (int)bx,
+               (int)by);
 }
 
 int product_first(const Derivation *d, Point *point, int max)

@@ -304,10 +304,8 @@ static void add_walk(Derivation *d, Diags *diags)
 {
     const int64_t steps[] = {1, 2, 4, 8, 16, 32, 64};
     space_add_ints(d->space, "walk", steps, d->device.is_cpu ? 1 : COUNTOF(steps));
-    char text[96];
-    snprintf(text, sizeof text, "walk == 1 or %s and c%s == 1", untiled(d),
-             axis[d->shape.dims - 1]);
-    space_constrain(d->space, text, diags);
+    constrain(d, diags, "walk == 1 or %s and c%s == 1", untiled(d),
+              axis[d->shape.dims - 1]);
 }
 
 static bool only_halves(const Derivation *d)
@@ -329,10 +327,8 @@ static void add_extras(Derivation *d, Diags *diags)
     static const char *const group[] = {"fixed", "any"}, *const loads[] = {"once", "all"};
     if (has_extra(d, EXTRA_GROUPS) && d->shape.rectangular && !d->shape.product) {
         space_add_words(d->space, "group", group, 2);
-        char text[96];
-        snprintf(text, sizeof text, "group == 'fixed' or %s", untiled(d));
         if (d->shape.window)
-            space_constrain(d->space, text, diags);
+            constrain(d, diags, "group == 'fixed' or %s", untiled(d));
         constrain_placed(d, "group == 'fixed'", diags);
     }
     if (has_extra(d, EXTRA_LOADS))
@@ -361,9 +357,7 @@ static void add_nest_params(Derivation *d, Diags *diags)
         add_powers(d->space, "l", x, MIN(most_local[x], d->device.max_item[x]));
     constrain_product(d, (const char *const[]){"l"}, 1, group, diags);
     if (beside) {
-        char text[64];
-        snprintf(text, sizeof text, "lx * ly <= %lld", (long long)group);
-        space_constrain(d->space, text, diags);
+        constrain(d, diags, "lx * ly <= %lld", (long long)group);
     }
     if (!shape->rectangular && !shape->product)
         return;
@@ -493,19 +487,16 @@ static int64_t list_bytes(const Type *type)
 static void add_lists(Derivation *d, Diags *diags)
 {
     const Function *main = d->program->main;
-    char text[96];
     int64_t bytes = list_bytes(main->body->type);
     for (int i = 0; i < main->nparam; i++)
         bytes += list_bytes(main->params[i]->type);
     if (!bytes || !has_items(d) || d->shape.lowered)
         return;
     space_add_words(d->space, "lists", (const char *const[]){"direct", "tiles"}, 2);
-    snprintf(text, sizeof text, "lists == 'direct' or lx * %lld <= %lld", (long long)bytes,
-             (long long)d->device.local_bytes);
-    space_constrain(d->space, text, diags);
+    constrain(d, diags, "lists == 'direct' or lx * %lld <= %lld", (long long)bytes,
+              (long long)d->device.local_bytes);
     for (int x = 1; x < d->shape.dims; x++) {
-        snprintf(text, sizeof text, "lists == 'direct' or l%s == 1", axis[x]);
-        space_constrain(d->space, text, diags);
+        constrain(d, diags, "lists == 'direct' or l%s == 1", axis[x]);
     }
 }
 
@@ -659,6 +650,25 @@ bool set_number(const Derivation *d, Point *point, const char *name, int64_t val
     return space_set(d->space, point, name, text);
 }
 
+void set_values(const Derivation *d, Point *point, const char *format, ...)
+{
+    char text[256], *rest = text;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    for (char *name; (name = strsep(&rest, "="));)
+        space_set(d->space, point, name, strsep(&rest, " "));
+}
+
+void constrain(Derivation *d, Diags *diags, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    space_constrain(d->space, arena_vprintf(diags->arena, format, args), diags);
+    va_end(args);
+}
+
 void derive_plain(const Derivation *d, Point *point)
 {
     *point = d->plain;
@@ -687,18 +697,20 @@ void derive_single(const Derivation *d, Point *point)
     cover_plain(d, point);
 }
 
-// One of them may be the plain point, or the same as another, where parameters are missing.
+// Is it a point, and another one? It may be the plain one, or the same as another, where
+// parameters are missing.
 static bool is_new(const Derivation *d, const Point *point, int n)
 {
     for (int i = 0; i < n; i++)
         if (memcmp(&point[i], &point[n], sizeof *point) == 0)
             return false;
-    return memcmp(&d->plain, &point[n], sizeof *point) != 0;
+    return memcmp(&d->plain, &point[n], sizeof *point) != 0 &&
+           space_valid(d->space, &point[n]);
 }
 
 // Work-group, outputs of an item, its walk and its vectors, with the border split off.
 typedef struct {
-    int64_t lx, ly, bx, by, bz, walk, vec;
+    int lx, ly, bx, by, bz, walk, vec;
     bool split;
 } Start;
 
@@ -728,17 +740,11 @@ static const Start start_deep[STARTS] = {
 static void set_start(const Derivation *d, const Start *start, Point *point)
 {
     derive_single(d, point);
-    set_number(d, point, "lx", start->lx);
-    set_number(d, point, "ly", start->ly);
-    set_number(d, point, "lz", 1);
-    set_number(d, point, "bx", start->bx);
-    set_number(d, point, "by", start->by);
-    set_number(d, point, "bz", start->bz);
-    set_number(d, point, "walk", start->walk);
     bool given = !d->device.is_cpu || cpu_makes_vectors(d);
-    set_number(d, point, "vec", given ? start->vec : MIN(start->bx, 4));
-    space_set(d->space, point, "border", start->split ? "split" : "inline");
-    space_set(d->space, point, "inner", "unroll");
+    set_values(d, point,
+               "lx=%d ly=%d lz=1 bx=%d by=%d bz=%d walk=%d vec=%d border=%s inner=unroll",
+               start->lx, start->ly, start->bx, start->by, start->bz, start->walk,
+               given ? start->vec : MIN(start->bx, 4), start->split ? "split" : "inline");
     // On PoCL what is computed again costs more than what is stored: blur of 2048 x 2048
     // takes 17.8 ms as one kernel, 4.6 as two.
     if (!d->device.is_cpu)
@@ -789,40 +795,36 @@ int derive_estimated(const Derivation *d)
 
 int derive_first(const Derivation *d, Point *point, int max)
 {
+    static bool (*const starts[])(const Derivation *d, int i, Point *point) = {
+        pass_start, keyed_first, list_first, together_first};
     const Start *start = d->device.is_cpu     ? start_cpu
                          : d->shape.dims == 3 ? start_deep
                                               : start_flat;
     const int products = add_products(d, point, max);
     const int streams = stream_first(d, 1.2, point + products, max - products);
     int n = products + streams;
-    for (int i = 0; n < max && pass_start(d, i, &point[n]); i++)
-        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
-    for (int i = 0; n < max && keyed_first(d, i, &point[n]); i++)
-        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
-    for (int i = 0; n < max && list_first(d, i, &point[n]); i++)
-        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
-    for (int i = 0; n < max && together_first(d, i, &point[n]); i++)
-        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+    for (int k = 0; k < COUNTOF(starts); k++)
+        for (int i = 0; n < max && starts[k](d, i, &point[n]); i++)
+            n += is_new(d, point, n);
     for (int i = 0; i < 2 * COVER_STARTS && n < max && d->pipeline; i++)
-        n += cover_start(d, &start[0], i, &point[n]) && space_valid(d->space, &point[n]) &&
-             is_new(d, point, n);
+        n += cover_start(d, &start[0], i, &point[n]) && is_new(d, point, n);
     for (int i = 0; n < max && derive_fold_first(d, i, &point[n]); i++)
-        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+        n += is_new(d, point, n);
     // Cells of a time loop that ask where they are load by vectors, and keep what the next
     // one loads, only where the border is split off.
     for (int i = 0; i < STARTS && n < max; i++) {
         set_start(d, &start[i], &point[n]);
-        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+        n += is_new(d, point, n);
         if (n == max || d->shape.steps.count < 2)
             continue;
         set_start(d, &start[i], &point[n]);
         space_set(d->space, &point[n], "border", "split");
-        n += space_valid(d->space, &point[n]) && is_new(d, point, n);
+        n += is_new(d, point, n);
     }
     mix_sweeps(point + products, streams, n - products);
     for (int i = 0; i < 2 * COVER_STARTS * (STARTS - 1) && n < max && d->pipeline; i++)
         n += cover_start(d, &start[1 + i % (STARTS - 1)], i / (STARTS - 1), &point[n]) &&
-             space_valid(d->space, &point[n]) && is_new(d, point, n);
+             is_new(d, point, n);
     return n;
 }
 

@@ -54,7 +54,7 @@ static void note_loop(Derivation *d, Expr *iterate)
 
 void note_steps(Derivation *d, Expr *expr)
 {
-    if (expr->kind == E_PATTERN && expr->pattern == P_ITERATE)
+    if (expr_is(expr, P_ITERATE))
         note_loop(d, expr);
     for (int i = 0; i < expr->narg; i++)
         note_steps(d, expr->arg[i]);
@@ -89,16 +89,6 @@ const char *derive_unfused(const Derivation *d)
     return s->count < 2 || has_stream(d) ? NULL
            : s->why                      ? s->why
                     : "the axes of its maps are not those of its state";
-}
-
-static void constrain(Derivation *d, Diags *diags, const char *format, ...) FW_PRINTF(3, 4);
-
-static void constrain(Derivation *d, Diags *diags, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    space_constrain(d->space, arena_vprintf(diags->arena, format, args), diags);
-    va_end(args);
 }
 
 static bool is_deep(const Derivation *d)
@@ -366,24 +356,19 @@ bool settle_passes(Derivation *d, Diags *diags)
 
 bool pass_start(const Derivation *d, int i, Point *point)
 {
-    static const struct {
-        int64_t cols, by, ly, warps, rows;
+    static const struct Start {
+        int cols, by, ly, warps, rows;
     } start[2][4] = {
         {{4, 1, 1, 16, 128}, {4, 1, 1, 16, 64}, {2, 1, 1, 16, 128}, {8, 1, 1, 8, 128}},
         {{4, 2, 8, 16, 64}, {2, 2, 8, 16, 64}, {2, 4, 8, 8, 64}, {1, 2, 8, 16, 64}}};
     enum { COVERS = 2, WAYS = COUNTOF(start[0]) };
-    bool deep = is_deep(d);
     if (!d->shape.stream || i >= COVERS * WAYS)
         return false;
+    const struct Start *s = &start[is_deep(d)][i / COVERS];
     derive_single(d, point);
     space_set(d->space, point, "scheme", "stream");
     cover_choose(d, point, i % COVERS, false);
-    set_number(d, point, "lx", d->device.lanes);
-    set_number(d, point, "ly", start[deep][i / COVERS].ly);
-    set_number(d, point, "by", start[deep][i / COVERS].by);
-    set_number(d, point, "lz", 1);
-    set_number(d, point, "cols", start[deep][i / COVERS].cols);
-    set_number(d, point, "warps", start[deep][i / COVERS].warps);
-    set_number(d, point, "rows", start[deep][i / COVERS].rows);
+    set_values(d, point, "lx=%d ly=%d by=%d lz=1 cols=%d warps=%d rows=%d", d->device.lanes,
+               s->ly, s->by, s->cols, s->warps, s->rows);
     return true;
 }

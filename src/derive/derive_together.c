@@ -85,14 +85,8 @@ bool together_first(const Derivation *d, int i, Point *point)
         return false;
     derive_single(d, point);
     cover_choose(d, point, 0, false);
-    set_number(d, point, "lx", first[i].lx);
-    set_number(d, point, "turns", first[i].turns);
-    set_number(d, point, "ly", 1);
-    set_number(d, point, "lanes", 4);
-    set_number(d, point, "parts", 1);
-    set_number(d, point, "vec", 1);
-    space_set(d->space, point, "fold", "group");
-    space_set(d->space, point, "hold", "again");
+    set_values(d, point, "lx=%d turns=%d ly=1 lanes=4 parts=1 vec=1 fold=group hold=again",
+               first[i].lx, first[i].turns);
     return true;
 }
 
@@ -103,10 +97,7 @@ bool list_first(const Derivation *d, int i, Point *point)
         return false;
     derive_single(d, point);
     cover_choose(d, point, 0, false);
-    space_set(d->space, point, "lists", "tiles");
-    set_number(d, point, "lx", items[i]);
-    set_number(d, point, "ly", 1);
-    set_number(d, point, "lz", 1);
+    set_values(d, point, "lists=tiles lx=%d ly=1 lz=1", items[i]);
     return true;
 }
 
@@ -184,11 +175,6 @@ static void derive_element(DeriveWalk *w, Path loop, const bool *folded, int n)
             derive_given(w, item_of(w, at, i));
 }
 
-static bool is_fold(const Expr *expr)
-{
-    return expr->kind == E_PATTERN && expr->pattern == P_REDUCE;
-}
-
 static void derive_accumulator(DeriveWalk *w, Path fold)
 {
     bool arrays = walk_node(w, fold)->type->kind == T_ARRAY;
@@ -202,7 +188,7 @@ static void derive_accumulator(DeriveWalk *w, Path fold)
 // The fold of a part; one that leaves a row goes on with a fold of that.
 static void derive_part(DeriveWalk *w, Path at)
 {
-    if (is_fold(walk_node(w, at))) {
+    if (expr_is(walk_node(w, at), P_REDUCE)) {
         derive_accumulator(w, at);
         if (w->rows && walk_node(w, at)->type->kind != T_ARRAY)
             walk_apply_plain(w, RULE_ONLY_ITEM, at);
@@ -213,7 +199,7 @@ static void derive_part(DeriveWalk *w, Path at)
     if (w->rows)
         walk_apply(w, RULE_REDUCE_LCL, at, (int64_t[]){w->line, w->lanes}, 2);
     derive_lets(w, &at, NULL, hold_nothing);
-    if (is_fold(walk_node(w, at)))
+    if (expr_is(walk_node(w, at), P_REDUCE))
         walk_apply_plain(w, RULE_REDUCE_SEQ, at);
     derive_given(w, at);
 }
@@ -226,7 +212,7 @@ void derive_together(DeriveWalk *w, Path at, const Together *parts)
     int n = MIN(given->kind == E_TUPLE ? given->narg : 1, PARTS_OF_TOGETHER);
     for (int i = 0; i < n; i++) {
         const Expr *item = given->kind == E_TUPLE ? given->arg[i] : given;
-        folded[i] = is_fold(item) || item->kind == E_LET;
+        folded[i] = expr_is(item, P_REDUCE) || item->kind == E_LET;
     }
     w->rows = parts->group;
     walk_apply(w, w->rows ? RULE_MAP_WRG : RULE_MAP_GLB, at, &x, 1);

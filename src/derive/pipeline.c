@@ -26,7 +26,7 @@ static bool only_shows(const Expr *expr)
 {
     bool view = expr->kind == E_PATTERN && expr->pattern != P_ARRAY &&
                 pattern_info[expr->pattern].group == G_VIEW;
-    if (expr->kind == E_PATTERN && expr->pattern == P_MAP)
+    if (expr_is(expr, P_MAP))
         view = only_shows(expr->fun->arg[0]);
     for (int i = 0; view && i < expr->narg; i++)
         view = expr->arg[i]->kind == E_LITERAL || only_shows(expr->arg[i]);
@@ -862,7 +862,7 @@ static const Expr *final_iterate(const Expr *body, Path *path)
     for (; body->kind == E_LET; body = body->arg[1])
         if (!path_push(path, 1))
             return NULL;
-    bool is = body->kind == E_PATTERN && body->pattern == P_ITERATE;
+    bool is = expr_is(body, P_ITERATE);
     return is && path_push(path, CHILD_FUN) ? body : NULL;
 }
 

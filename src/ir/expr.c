@@ -247,6 +247,11 @@ void expr_each(const Expr *expr, void (*visit)(const Expr *expr, void *user), vo
         expr_each(expr->arg[i], visit, user);
 }
 
+bool expr_is(const Expr *expr, Pattern pattern)
+{
+    return expr->kind == E_PATTERN && expr->pattern == pattern;
+}
+
 bool expr_is_use(const Expr *expr, const void *param)
 {
     return expr->kind == E_PARAM && expr->param == param;

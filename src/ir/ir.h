@@ -331,6 +331,7 @@ int expr_count(const Expr *expr, ExprTest *holds, const void *of);
 bool expr_calls(const Expr *expr, ExprTest *holds, const void *of);
 // In that order, too.
 void expr_each(const Expr *expr, void (*visit)(const Expr *expr, void *user), void *user);
+bool expr_is(const Expr *expr, Pattern pattern); // in any number of dimensions
 bool expr_is_use(const Expr *expr, const void *param);
 bool expr_mentions(const Expr *expr, const Param *param);
 // Whether an operation compares floating numbers of this type, or makes whole ones of them:

@@ -125,8 +125,7 @@ static bool is_elementwise(const Expr *body, const Param *param)
     const Expr *map = below(body, P_JOIN);
     const Expr *zip = is_loop(map) ? below(map->arg[0], P_SPLIT) : map;
     int found = 0;
-    if (!is_loop(map) || zip->kind != E_PATTERN || zip->pattern != P_ZIP ||
-        expr_uses(map, param) != 1)
+    if (!is_loop(map) || !expr_is(zip, P_ZIP) || expr_uses(map, param) != 1)
         return false;
     for (int i = 0; i < zip->narg; i++)
         found += expr_is_use(zip->arg[i], param);
@@ -234,7 +233,7 @@ const View *gen_fold(Lower *l, const Expr *expr, const Env *env, const View *ini
 
 const KExpr *fold_ahead(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
-    bool fold = expr->kind == E_PATTERN && expr->pattern == P_REDUCE;
+    bool fold = expr_is(expr, P_REDUCE);
     if (!fold || out->kind != V_GUARD || !l->options->eager || !l->block)
         return NULL;
     int before = l->block->len;

@@ -361,7 +361,7 @@ const View *materialise(Lower *l, const Expr *expr, const Env *env, AddrSpace sp
     if (space == MEM_PRIVATE && type_is_scalar(expr->type) && l->kernel)
         return view_value(l, k_named(l, view_read(l, eval(l, expr, env)), "t"));
     static const char *const name[] = {"temp", "tile", "own"};
-    l->across = expr->kind == E_PATTERN && expr->pattern == P_TRANSPOSE;
+    l->across = expr_is(expr, P_TRANSPOSE);
     const View *memory = buffers_new(l, expr->type, space, ROLE_TEMP, 0, name[space]);
     l->across = false;
     if (space == MEM_PRIVATE && is_shared_out(l, expr))
@@ -831,8 +831,8 @@ static bool is_of_one_item(const Expr *expr)
     while (expr->kind == E_LET)
         expr = expr->arg[1];
     const Expr *array = expr->kind == E_AT ? expr->arg[0] : NULL;
-    return array && array->kind == E_PATTERN && array->pattern == P_MAPLCL &&
-           arith_is_const(array->type->len, &len) && len == 1;
+    return array && expr_is(array, P_MAPLCL) && arith_is_const(array->type->len, &len) &&
+           len == 1;
 }
 
 void gen(Lower *l, const Expr *expr, const Env *env, const View *out)

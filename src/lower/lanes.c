@@ -119,8 +119,7 @@ static const View *join_warps(Lower *l, const Expr *expr, const Env *env, const 
 const View *gen_lanes(Lower *l, const Expr *expr, const Env *env)
 {
     const Expr *own = expr->arg[1];
-    if (!l->lanes || l->inside[LOOP_SEQ] || own->kind != E_PATTERN ||
-        own->pattern != P_MAPLCL || own->par != 0 ||
+    if (!l->lanes || l->inside[LOOP_SEQ] || !expr_is(own, P_MAPLCL) || own->par != 0 ||
         own->type->len != arith_const(l->ctx, l->kernel->local[0]))
         return lower_fail(l, expr->span, "L025",
                           "reduceLanes folds what mapLcl0 gives, an element an item");

@@ -59,9 +59,8 @@ static bool is_map(const Expr *e)
 static bool find_fold(MatrixFold *m, const Expr *expr)
 {
     const Expr *map = expr->fun->arg[0], *inner = map;
-    if (!is_map(map) || map->arg[0]->kind != E_PATTERN || map->arg[0]->pattern != P_ZIP ||
-        map->arg[0]->narg != 2 || map->arg[0]->dims != 2 ||
-        !is_param(map->arg[0]->arg[0], expr->fun->params[0]))
+    if (!is_map(map) || !expr_is(map->arg[0], P_ZIP) || map->arg[0]->narg != 2 ||
+        map->arg[0]->dims != 2 || !is_param(map->arg[0]->arg[0], expr->fun->params[0]))
         return false;
     if (map->dims == 1) {
         inner = map->fun->arg[0];

@@ -680,7 +680,7 @@ static void narrow_chunk(const RefPass *pass, int64_t at, int64_t n, Found *foun
 static void note_drift(const Expr *e, void *most)
 {
     double *drift = most;
-    if (e->kind == E_PATTERN && e->pattern == P_REDUCE && e->type->kind == T_SCALAR &&
+    if (expr_is(e, P_REDUCE) && e->type->kind == T_SCALAR &&
         scalar_info[e->type->scalar].floating)
         *drift = fmax(*drift, MARGIN * sqrt((double)expr_fold_terms(e)) *
                                   ldexp(1, -scalar_info[e->type->scalar].digits));

@@ -17,7 +17,7 @@ static bool sizes_fit(const RuleArgs *args, int dims)
 
 Expr *rule_splitJoin(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!is(at, P_MAP) || !sizes_fit(args, at->dims))
+    if (!expr_is(at, P_MAP) || !sizes_fit(args, at->dims))
         return NULL;
     const Arith *n[DIMS_MAX], *k[DIMS_MAX];
     for (int i = 0; i < at->dims; i++) {
@@ -35,7 +35,7 @@ Expr *rule_splitJoin(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_joinSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    const Expr *inner = is(at, P_MAP) ? inner_of(at, P_MAP) : NULL;
+    const Expr *inner = expr_is(at, P_MAP) ? inner_of(at, P_MAP) : NULL;
     if (!inner || inner->dims != at->dims)
         return NULL;
     const Arith *len[DIMS_MAX];
@@ -77,7 +77,7 @@ static Expr *reduce_parts(Rewrite *rw, const Expr *reduce, Expr *parts)
 
 Expr *rule_partialReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!is(at, P_REDUCE) || args->at[0] < 1 || !regroupable(at))
+    if (!expr_is(at, P_REDUCE) || args->at[0] < 1 || !regroupable(at))
         return NULL;
     return reduce_parts(rw, at, parts_of_size(rw, at, args->at[0]));
 }
@@ -87,7 +87,7 @@ enum { PARTS_OF_REDUCE = 1 << 20 };
 Expr *rule_partialReduceInto(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     int64_t parts = args->at[0], l = args->at[1];
-    if (!is(at, P_REDUCE) || parts < 1 || l < 1 || parts > PARTS_OF_REDUCE ||
+    if (!expr_is(at, P_REDUCE) || parts < 1 || l < 1 || parts > PARTS_OF_REDUCE ||
         l > PARTS_OF_REDUCE || !regroupable(at))
         return NULL;
     ArithCtx *c = rw->ir->arith;
@@ -121,12 +121,12 @@ Expr *rule_partialReduceTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     enum { WIDTH_LEAST = 32 };
     int64_t parts = args->at[0], l = args->at[1], rows, columns;
-    Expr *in = is(at, P_REDUCE) ? joined_rows(rw, at->arg[1]) : NULL;
+    Expr *in = expr_is(at, P_REDUCE) ? joined_rows(rw, at->arg[1]) : NULL;
     if (!in || parts < 1 || l < 1 || parts > PARTS_OF_REDUCE || l > PARTS_OF_REDUCE ||
         !regroupable(at) || !is_commutative(at))
         return NULL;
     const Expr *joined = at->arg[1];
-    while (is(joined, P_MAP))
+    while (expr_is(joined, P_MAP))
         joined = joined->arg[0];
     if (!arith_is_const(len_of(joined->arg[0], 0), &rows) ||
         !arith_is_const(len_of(joined->arg[0], 1), &columns) || rows < 1 || columns < 1)
@@ -150,7 +150,8 @@ Expr *rule_partialReduceTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_partialReduceStrided(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!is(at, P_REDUCE) || args->at[0] < 1 || !regroupable(at) || !is_commutative(at))
+    if (!expr_is(at, P_REDUCE) || args->at[0] < 1 || !regroupable(at) ||
+        !is_commutative(at))
         return NULL;
     return reduce_parts(rw, at, make1(rw, P_TRANSPOSE, parts_of_size(rw, at, args->at[0])));
 }
@@ -205,7 +206,7 @@ static const Expr *filled_with(const Expr *array)
 Expr *rule_reduceMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_REDUCE) || at->type->kind != T_ARRAY || at->fun->nparam != 2)
+    if (!expr_is(at, P_REDUCE) || at->type->kind != T_ARRAY || at->fun->nparam != 2)
         return NULL;
     const Expr *map = at->fun->arg[0], *zip = map->kind == E_PATTERN ? map->arg[0] : NULL;
     const Expr *z = filled_with(at->arg[0]);
@@ -227,9 +228,9 @@ Expr *rule_reduceMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *arg
 Expr *rule_joinReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    const Expr *map = is(at, P_REDUCE) ? at->arg[1] : NULL;
+    const Expr *map = expr_is(at, P_REDUCE) ? at->arg[1] : NULL;
     const Expr *inner = map && is_dims(map, P_MAP, 1) ? map->fun->arg[0] : NULL;
-    if (!inner || !is(inner, P_REDUCE) || !regroupable(at) || !regroupable(inner) ||
+    if (!inner || !expr_is(inner, P_REDUCE) || !regroupable(at) || !regroupable(inner) ||
         !expr_equal(at->fun, inner->fun) || !expr_equal(at->arg[0], inner->arg[0]))
         return NULL;
     Expr *f = make_lambda(rw, map->fun->params[0], copy_of(rw, inner->arg[1]));
@@ -240,7 +241,7 @@ Expr *rule_joinReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_reduceRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_REDUCE) || !is(at->arg[1], P_JOIN))
+    if (!expr_is(at, P_REDUCE) || !expr_is(at->arg[1], P_JOIN))
         return NULL;
     Param *acc = fresh(rw, "acc"), *row = fresh(rw, "row");
     Expr *each =
@@ -253,7 +254,7 @@ Expr *rule_reduceRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_reduceAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_REDUCE))
+    if (!expr_is(at, P_REDUCE))
         return NULL;
     Expr *whole = make_sized(rw, P_SPLIT, len_of(at->arg[1], 0), copy_of(rw, at->arg[1]));
     Param *part = fresh(rw, "part");
@@ -294,8 +295,8 @@ static Expr *order_in(Rewrite *rw, Pattern p, int dim, Expr *order, Expr *in)
 Expr *rule_reorder(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     int64_t dim = args->at[0], l = args->at[1], b = args->at[2], len;
-    if (!is(at, P_MAP) || dim < 0 || dim >= at->dims || l < 1 || b < 1 || l > 1 << 20 ||
-        b > 1 << 20)
+    if (!expr_is(at, P_MAP) || dim < 0 || dim >= at->dims || l < 1 || b < 1 ||
+        l > 1 << 20 || b > 1 << 20)
         return NULL;
     if (!arith_is_const(len_of(at, (int)dim), &len) || len == 0 || len % (l * b) != 0)
         return NULL;
@@ -308,7 +309,7 @@ Expr *rule_reorder(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 static Expr *order_outside(Rewrite *rw, const Expr *at, Pattern p)
 {
-    if (!is_dims(at, P_MAP, 1) || !is(at->arg[0], p))
+    if (!is_dims(at, P_MAP, 1) || !expr_is(at->arg[0], p))
         return NULL;
     const Expr *order = at->arg[0];
     Expr *map = make_map(rw, 1, copy_of(rw, at->fun), copy_of(rw, order->arg[0]));
@@ -345,7 +346,7 @@ Expr *rule_joinZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
     const Expr *zip = is_dims(at, P_JOIN, 1) ? at->arg[0] : NULL;
-    if (!zip || !is(zip, P_ZIP) || zip->dims < 2 || zip->narg > PARTS_MAX)
+    if (!zip || !expr_is(zip, P_ZIP) || zip->dims < 2 || zip->narg > PARTS_MAX)
         return NULL;
     Expr *part[PARTS_MAX];
     for (int i = 0; i < at->arg[0]->narg; i++)
@@ -358,7 +359,7 @@ Expr *rule_joinZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 static int64_t rounds(const Expr *at)
 {
     int64_t n;
-    return is(at, P_ITERATE) && arith_is_const(at->num[0], &n) ? n : -1;
+    return expr_is(at, P_ITERATE) && arith_is_const(at->num[0], &n) ? n : -1;
 }
 
 Expr *rule_iterateZero(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -390,7 +391,7 @@ Expr *rule_iteratePeel(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_mapNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_MAP) || at->dims == 1)
+    if (!expr_is(at, P_MAP) || at->dims == 1)
         return NULL;
     Param *row = fresh(rw, "r");
     Expr *inner = make_map(rw, at->dims - 1, copy_of(rw, at->fun), use(rw, row));

@@ -93,7 +93,7 @@ Expr *rule_reduceByParts(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     enum { PARTS_MOST = 1 << 20 };
     int64_t count = args->at[0], l = args->at[1];
-    Expr *join = is(at, P_REDUCEBY) ? joins_parts(rw, at) : NULL;
+    Expr *join = expr_is(at, P_REDUCEBY) ? joins_parts(rw, at) : NULL;
     if (!join || count < 1 || l < 1 || count > PARTS_MOST || l > PARTS_MOST)
         return NULL;
     ArithCtx *c = rw->ir->arith;
@@ -175,7 +175,7 @@ static Expr *all_parts(Rewrite *rw, Expr **part, int n)
 Expr *rule_reduceByWords(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_REDUCEBY) || !plain_scalars(at->type->elem))
+    if (!expr_is(at, P_REDUCEBY) || !plain_scalars(at->type->elem))
         return NULL;
     const Type *type = at->type->elem;
     const Expr *f = at->fun;
@@ -216,7 +216,7 @@ Expr *rule_joinKeyed(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
     const Expr *keyed = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL;
-    if (!keyed || !is(keyed, P_REDUCEBY) || !at_host(rw))
+    if (!keyed || !expr_is(keyed, P_REDUCEBY) || !at_host(rw))
         return NULL;
     Param *row = at->fun->params[0];
     const Arith *k = keyed->num[0];
@@ -288,7 +288,7 @@ static Expr *updated(Rewrite *rw, const Expr *keyed, Pattern p, Expr *array, int
 static bool may_update(const Expr *at, const RuleArgs *args)
 {
     enum { NEAR_MOST = 16 };
-    return is(at, P_REDUCEBY) && keyed_updates(at) && args->at[0] >= 1 &&
+    return expr_is(at, P_REDUCEBY) && keyed_updates(at) && args->at[0] >= 1 &&
            args->at[0] <= NEAR_MOST;
 }
 

@@ -73,11 +73,11 @@ Path functions(Path at, int n)
 
 bool needs_wrapped(const Expr *expr)
 {
-    if (!is(expr, P_MAP))
+    if (!expr_is(expr, P_MAP))
         return false;
     const Expr *body = expr->fun->arg[0];
-    return (is(body, P_TRANSPOSE) || is(body, P_SCATTER) || is(body, P_JOIN) ||
-            needs_wrapped(body)) &&
+    return (expr_is(body, P_TRANSPOSE) || expr_is(body, P_SCATTER) ||
+            expr_is(body, P_JOIN) || needs_wrapped(body)) &&
            expr_is_use(data_of(body), expr->fun->params[0]);
 }
 
@@ -85,8 +85,8 @@ Path inwards(RandomWalk *w, Path at)
 {
     for (;;) {
         const Expr *e = node_at(w, at);
-        if (e && (is(e, P_TAKE) || is(e, P_JOIN) || is(e, P_TRANSPOSE) ||
-                  is(e, P_SCATTER) || is(e, P_ASSCALAR) || needs_wrapped(e)))
+        if (e && (expr_is(e, P_TAKE) || expr_is(e, P_JOIN) || expr_is(e, P_TRANSPOSE) ||
+                  expr_is(e, P_SCATTER) || expr_is(e, P_ASSCALAR) || needs_wrapped(e)))
             at = below(at, e->narg - 1);
         else
             return at;
@@ -127,7 +127,7 @@ static void walk_sites(RandomWalk *w)
 
 static void note_local(const Expr *expr, const int64_t *local, int64_t *used)
 {
-    if (is(expr, P_MAPLCL))
+    if (expr_is(expr, P_MAPLCL))
         used[expr->par] = local[expr->par];
     for (int i = 0; i < expr->narg; i++)
         note_local(expr->arg[i], local, used);

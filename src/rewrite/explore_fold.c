@@ -17,7 +17,7 @@ typedef struct {
 
 static void note_folds(const Expr *e, Path *at, Folds *folds)
 {
-    if (is(e, P_REDUCE) && folds->n < FOLDS_MOST)
+    if (expr_is(e, P_REDUCE) && folds->n < FOLDS_MOST)
         folds->at[folds->n++] = *at;
     for (int i = e->fun ? CHILD_FUN : 0; i < e->narg; i++) {
         if (!path_push(at, i))
@@ -32,7 +32,7 @@ static void lower_fold(RandomWalk *w, Path at)
     const Expr *reduce = node_at(w, at);
     int64_t len = 0;
     arith_is_const(len_of(reduce->arg[1], 0), &len);
-    if (is(reduce->arg[1], P_MAP) && chance(w, 40) &&
+    if (expr_is(reduce->arg[1], P_MAP) && chance(w, 40) &&
         apply_plain(w, RULE_REDUCE_FUSION, at))
         return;
     if (len > 0 && len <= UNROLL_MOST && chance(w, 50)) {
@@ -63,7 +63,7 @@ void lower_scalars(RandomWalk *w, Path at)
         return;
     note_folds(node_at(w, at), &path, &folds);
     for (int i = folds.n - 1; i >= 0; i--)
-        if (node_at(w, folds.at[i]) && is(node_at(w, folds.at[i]), P_REDUCE))
+        if (node_at(w, folds.at[i]) && expr_is(node_at(w, folds.at[i]), P_REDUCE))
             lower_fold(w, folds.at[i]);
 }
 
@@ -128,7 +128,7 @@ void lower_reduce(RandomWalk *w, Path at)
         w->stuck |= !apply_plain(w, RULE_REDUCE_SEQ, at);
         return;
     }
-    if (is(reduce->arg[1], P_MAP) && chance(w, 20))
+    if (expr_is(reduce->arg[1], P_MAP) && chance(w, 20))
         apply_plain(w, RULE_MAP_FUSION, below(at, 1));
     int64_t parts = pick_power(w, MIN(len, 4096));
     bool done = chance(w, 60) ? parts_by_groups(w, at, len, parts)

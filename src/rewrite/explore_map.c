@@ -72,7 +72,7 @@ enum { UNROLL_MOST = 64 };
 bool lower_seq(RandomWalk *w, Path at)
 {
     const Expr *map = node_at(w, at);
-    if (!is(map, P_MAP))
+    if (!expr_is(map, P_MAP))
         return false;
     int64_t count = 1, len;
     for (int k = 0; k < map->dims; k++)
@@ -88,7 +88,7 @@ bool lower_seq(RandomWalk *w, Path at)
 static bool lower_item(RandomWalk *w, Path at)
 {
     const Expr *map = node_at(w, at);
-    if (!is(map, P_MAP))
+    if (!expr_is(map, P_MAP))
         return false;
     if (is_dims(map->arg[0], P_SLIDE, map->dims) && chance(w, 60)) {
         if (map->dims == 1)
@@ -192,7 +192,7 @@ static void choose_copies(RandomWalk *w, Path at, const MapShape *s)
         choose_local(w, in, s);
         return;
     }
-    for (int i = 0; is(node_at(w, in), P_ZIP) && i < node_at(w, in)->narg; i++)
+    for (int i = 0; expr_is(node_at(w, in), P_ZIP) && i < node_at(w, in)->narg; i++)
         if (is_dims(node_at(w, in)->arg[i], P_SLIDE, s->dims))
             choose_local(w, below(in, i), s);
 }
@@ -295,7 +295,7 @@ static Path inner_map(RandomWalk *w, Path at)
 static bool has_inner_map(RandomWalk *w, Path at)
 {
     const Expr *map = node_at(w, at);
-    return is_dims(map, P_MAP, 1) && is(node_at(w, inner_map(w, at)), P_MAP);
+    return is_dims(map, P_MAP, 1) && expr_is(node_at(w, inner_map(w, at)), P_MAP);
 }
 
 static bool nest_of_groups(RandomWalk *w, Path at)

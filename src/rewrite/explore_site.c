@@ -116,14 +116,13 @@ typedef struct {
 // Maps that something else reads, outermost first.
 static void note_stages(const Expr *e, Path *at, bool read, StagePaths *stages)
 {
-    if (read && is(e, P_MAP) && stages->n < STAGES_MOST)
+    if (read && expr_is(e, P_MAP) && stages->n < STAGES_MOST)
         stages->at[stages->n++] = *at;
     bool host = e->fun && e->pattern == P_ITERATE;
     for (int i = host ? CHILD_FUN : 0; i < e->narg; i++) {
         const Expr *inner = i == CHILD_FUN ? e->fun->arg[0] : e->arg[i];
         bool reads = i != CHILD_FUN && e->kind != E_TUPLE &&
-                     !(e->kind == E_LET && i == 1) &&
-                     !(e->kind == E_PATTERN && e->pattern == P_TOGLOBAL);
+                     !(e->kind == E_LET && i == 1) && !(expr_is(e, P_TOGLOBAL));
         if (!path_push(at, i))
             return;
         note_stages(inner, at, reads, stages);
@@ -154,7 +153,7 @@ static bool fuse(RandomWalk *w, Path at)
         return fuse_named(w, user);
     if (apply_plain(w, RULE_LAYOUT_OF_MAP, user)) {
         const Expr *e = node_at(w, user);
-        return is(e, P_MAP) && fuse(w, user);
+        return expr_is(e, P_MAP) && fuse(w, user);
     }
     if (apply_plain(w, RULE_MAP_FUSION, user) || apply_plain(w, RULE_REDUCE_FUSION, user))
         return true;
@@ -173,7 +172,7 @@ void choose_stages(RandomWalk *w)
     note_stages(w->r.expr, &at, false, &stages);
     for (int i = stages.n - 1; i >= 0; i--) {
         const Expr *e = node_at(w, stages.at[i]);
-        if (!e || !is(e, P_MAP))
+        if (!e || !expr_is(e, P_MAP))
             continue;
         if (chance(w, 50))
             apply_plain(w, RULE_TO_GLOBAL, stages.at[i]);

@@ -17,7 +17,7 @@ static Expr *first_map(Rewrite *rw, const Expr *at, const Expr *value)
 Expr *rule_mapFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_MAP) || at->fun->arg[0]->kind != E_LET)
+    if (!expr_is(at, P_MAP) || at->fun->arg[0]->kind != E_LET)
         return NULL;
     const Expr *let = at->fun->arg[0];
     if (expr_mentions(let->arg[1], at->fun->params[0]))
@@ -30,7 +30,7 @@ Expr *rule_mapFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_mapFissionArg(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     int64_t i = args->at[0];
-    if (!is(at, P_MAP))
+    if (!expr_is(at, P_MAP))
         return NULL;
     const Expr *body = at->fun->arg[0];
     const Param *e = at->fun->params[0];
@@ -50,7 +50,7 @@ Expr *rule_mapFissionArg(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_mapFissionZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_MAP) || at->fun->arg[0]->kind != E_LET)
+    if (!expr_is(at, P_MAP) || at->fun->arg[0]->kind != E_LET)
         return NULL;
     const Expr *let = at->fun->arg[0];
     Param *t = fresh(rw, "t");
@@ -126,11 +126,11 @@ static Expr *fold_fission(Rewrite *rw, const Expr *at)
 Expr *rule_reduceFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    return is(at, P_REDUCE) ? fold_fission(rw, at) : NULL;
+    return expr_is(at, P_REDUCE) ? fold_fission(rw, at) : NULL;
 }
 
 Expr *rule_scanFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    return is(at, P_SCAN) ? fold_fission(rw, at) : NULL;
+    return expr_is(at, P_SCAN) ? fold_fission(rw, at) : NULL;
 }

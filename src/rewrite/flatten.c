@@ -180,8 +180,8 @@ static bool has_windows(const Flat *f)
 Expr *rule_mapFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    const Expr *inner = is(at, P_MAP) ? at->fun->arg[0] : NULL;
-    if (!inner || !is(inner, P_MAP) || at->dims + inner->dims > DIMS_MAX)
+    const Expr *inner = expr_is(at, P_MAP) ? at->fun->arg[0] : NULL;
+    if (!inner || !expr_is(inner, P_MAP) || at->dims + inner->dims > DIMS_MAX)
         return NULL;
     int dims = at->dims + inner->dims;
     Flat f = {.rw = rw,
@@ -219,7 +219,7 @@ static Expr *joined(Rewrite *rw, int dims, const Expr *in)
 Expr *rule_mapJoin(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_MAP) || at->dims == 1)
+    if (!expr_is(at, P_MAP) || at->dims == 1)
         return NULL;
     Expr *map =
         make_map(rw, at->dims - 1, copy_of(rw, at->fun), joined(rw, at->dims, at->arg[0]));

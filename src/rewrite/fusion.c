@@ -9,7 +9,7 @@
 Expr *rule_mapFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_MAP) || !is_dims(at->arg[0], P_MAP, at->dims))
+    if (!expr_is(at, P_MAP) || !is_dims(at->arg[0], P_MAP, at->dims))
         return NULL;
     const Expr *first = at->arg[0];
     Param *e = fresh(rw, first->fun->params[0]->name);
@@ -58,7 +58,7 @@ static TupleComponent component_of(Rewrite *rw, const Expr *zip, int i)
 
 Expr *rule_mapZipFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!is(at, P_MAP) || !zip_of_map(at->arg[0], at->dims, args))
+    if (!expr_is(at, P_MAP) || !zip_of_map(at->arg[0], at->dims, args))
         return NULL;
     int i = (int)args->at[0];
     TupleComponent c = component_of(rw, at->arg[0], i);
@@ -69,7 +69,7 @@ Expr *rule_mapZipFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 static bool foldable(const Expr *at)
 {
-    return is(at, P_REDUCE) || is(at, P_REDSEQ);
+    return expr_is(at, P_REDUCE) || expr_is(at, P_REDSEQ);
 }
 
 static Expr *fold_of(Rewrite *rw, const Expr *at, Param *a, Param *e, Expr *body, Expr *in)
@@ -155,15 +155,15 @@ static bool moves_only(const Expr *at)
 Expr *rule_layoutOfMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (at->kind != E_PATTERN || at->narg == 0 || !is(data_of(at), P_MAP))
+    if (at->kind != E_PATTERN || at->narg == 0 || !expr_is(data_of(at), P_MAP))
         return NULL;
     const Expr *map = data_of(at);
     int most = MAX(at->dims, map->dims);
-    if (is(at, P_SLIDE) || is(at, P_SPLIT))
+    if (expr_is(at, P_SLIDE) || expr_is(at, P_SPLIT))
         return map_of_rows(rw, at, map);
-    if (is(at, P_JOIN))
+    if (expr_is(at, P_JOIN))
         return map_of_layout(rw, at, map, 2 * at->dims, at->dims);
-    if (is(at, P_TRANSPOSE))
+    if (expr_is(at, P_TRANSPOSE))
         return map_of_layout(rw, at, map, 2, 2);
     return moves_only(at) ? map_of_layout(rw, at, map, most, most) : NULL;
 }

@@ -166,7 +166,8 @@ bool by_all_items(const Rewrite *rw)
 
 Expr *rule_reduceLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!is(at, P_REDUCE) || !may_share(at, args->at[0], args->at[1]) || !by_all_items(rw))
+    if (!expr_is(at, P_REDUCE) || !may_share(at, args->at[0], args->at[1]) ||
+        !by_all_items(rw))
         return NULL;
     Tree t;
     Inputs in = {0};
@@ -191,7 +192,7 @@ static bool is_exchanged(const Type *type)
 
 Expr *rule_reduceLanes(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!is(at, P_REDUCE) || !may_share(at, args->at[0], args->at[1]) ||
+    if (!expr_is(at, P_REDUCE) || !may_share(at, args->at[0], args->at[1]) ||
         !is_commutative(at) || !is_exchanged(at->type) || !by_all_items(rw))
         return NULL;
     Expr *own = own_shares(rw, at, copy_of(rw, at->arg[1]), args->at[0], args->at[1]);
@@ -210,7 +211,7 @@ Expr *name_inputs(Rewrite *rw, Inputs *in, const Expr *x)
             part[i] = name_inputs(rw, in, x->arg[i]);
         return make_zip(rw, 1, part, x->narg);
     }
-    if (is(x, P_ARRAY) || in->n == PARTS_MAX)
+    if (expr_is(x, P_ARRAY) || in->n == PARTS_MAX)
         return copy_of(rw, x);
     in->param[in->n] = fresh(rw, "in");
     in->value[in->n] = copy_of(rw, x);

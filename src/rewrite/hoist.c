@@ -31,14 +31,14 @@ static bool mentions_bound(const Expr *expr, const Bound *bound)
 bool fold_is_long(const Expr *expr, int64_t least)
 {
     int64_t len;
-    return is(expr, P_REDUCE) &&
+    return expr_is(expr, P_REDUCE) &&
            !(arith_is_const(len_of(expr->arg[1], 0), &len) && len < least);
 }
 
 bool scan_is_long(const Expr *expr, int64_t least)
 {
     int64_t len;
-    return is(expr, P_SCAN) && !(arith_is_const(len_of(expr, 0), &len) && len < least);
+    return expr_is(expr, P_SCAN) && !(arith_is_const(len_of(expr, 0), &len) && len < least);
 }
 
 static bool nest_is_long(const Expr *expr, int64_t least)
@@ -77,9 +77,9 @@ static bool is_long(const Expr *expr, const void *none)
 
 const Expr *fold_inside(const Expr *body)
 {
-    if (is(body, P_REDSEQ) || is(body, P_REDUCE))
+    if (expr_is(body, P_REDSEQ) || expr_is(body, P_REDUCE))
         return body;
-    if (body->kind == E_LET && is(body->arg[0], P_REDUCE) &&
+    if (body->kind == E_LET && expr_is(body->arg[0], P_REDUCE) &&
         !expr_find(body->arg[1], is_long, NULL))
         return body->arg[0];
     return fold_to_name(body, 0);

@@ -15,7 +15,7 @@ static bool is_counting(const Expr *e)
 Expr *rule_arrayMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_ARRAY) || is_counting(at))
+    if (!expr_is(at, P_ARRAY) || is_counting(at))
         return NULL;
     Expr *fun = copy_of(rw, at->fun), *body = fun->arg[0];
     for (int k = at->dims - 1; k >= 0; k--)
@@ -160,7 +160,7 @@ static void take_whole(const Indexed *x, Expr *e)
 Expr *rule_indexZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    bool walks = is_dims(at, P_MAP, 1) || is(at, P_REDUCE) || is(at, P_SCAN);
+    bool walks = is_dims(at, P_MAP, 1) || expr_is(at, P_REDUCE) || expr_is(at, P_SCAN);
     const Expr *in = walks ? at->arg[at->narg - 1] : NULL;
     int left = BOUND_MOST - 2;
     if (!in || !is_counting(in) || at->fun->nparam > 2 || is_deep(at->fun, &left))
@@ -172,7 +172,7 @@ Expr *rule_indexZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (x.n == 1)
         take_whole(&x, fun);
     Expr *zip = x.n == 1 ? x.part[0] : make_zip(rw, 1, x.part, x.n);
-    return is(at, P_MAP)
+    return expr_is(at, P_MAP)
                ? make_map(rw, 1, fun, zip)
                : make_reduce(rw, at->pattern, fun, start_value(rw, at->arg[0]), zip);
 }

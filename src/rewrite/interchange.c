@@ -47,7 +47,7 @@ Expr *rule_mapReduceInterchange(Rewrite *rw, const Expr *at, const RuleArgs *arg
 Expr *rule_transposeBothSides(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_MAP) || (at->dims == 1 && !inner_of(at, P_MAP)))
+    if (!expr_is(at, P_MAP) || (at->dims == 1 && !inner_of(at, P_MAP)))
         return NULL;
     Expr *in = make1(rw, P_TRANSPOSE, copy_of(rw, at->arg[0]));
     return make1(rw, P_TRANSPOSE, make_map(rw, at->dims, copy_of(rw, at->fun), in));
@@ -57,7 +57,7 @@ Expr *rule_splitTranspose(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
     const Expr *split = is_dims(at, P_MAP, 1) ? inner_of(at, P_SPLIT) : NULL;
-    if (!split || split->dims != 1 || !is(at->arg[0], P_TRANSPOSE))
+    if (!split || split->dims != 1 || !expr_is(at->arg[0], P_TRANSPOSE))
         return NULL;
     Expr *in = make_sized(rw, P_SPLIT, split->num[0], copy_of(rw, at->arg[0]->arg[0]));
     Param *rows = fresh(rw, "rows");

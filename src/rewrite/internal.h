@@ -64,7 +64,6 @@ Expr *with_inputs(Rewrite *rw, const Inputs *in, Expr *body);
 
 // match.c
 bool guards(const Expr *expr, int arg); // is that argument computed only if others say so?
-bool is(const Expr *expr, Pattern p);   // in any number of dimensions
 bool is_dims(const Expr *expr, Pattern p, int dims);
 bool is_threads(Pattern p);                     // mapGlb, mapWrg, mapLcl
 const Expr *data_of(const Expr *pattern);       // its array argument

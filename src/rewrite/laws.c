@@ -132,7 +132,7 @@ static Expr *both_ways(Rewrite *rw, const Expr *fold, Param *const *elem)
     Expr *whole = folded(rw, fold, start_value(rw, fold->arg[0]), elem, ELEMENTS);
     Param *a = fresh(rw, "a"), *b = fresh(rw, "b");
     Expr *all = call_all(rw, fold->fun, (const Expr *[]){use(rw, a), use(rw, b)});
-    if (is(fold, P_REDUCE))
+    if (expr_is(fold, P_REDUCE))
         all = call_all(rw, fold->fun, (const Expr *[]){all, start_value(rw, fold->arg[0])});
     Expr *left = folded(rw, fold, start_value(rw, fold->arg[0]), elem, HALF);
     Expr *right = folded(rw, fold, start_value(rw, fold->arg[0]), elem + HALF, HALF);
@@ -227,9 +227,9 @@ static bool one_plain_type(Ir *ir, const Type *a, const Type *b)
 
 bool folds_by_parts(const Expr *fold)
 {
-    if (!is(fold, P_REDUCE) && !is(fold, P_SCAN))
+    if (!expr_is(fold, P_REDUCE) && !expr_is(fold, P_SCAN))
         return false;
-    const Type *to = is(fold, P_SCAN) ? fold->type->elem : fold->type;
+    const Type *to = expr_is(fold, P_SCAN) ? fold->type->elem : fold->type;
     Rewrite rw = {ir_new(), NULL};
     bool parts =
         one_plain_type(rw.ir, to, data_of(fold)->type->elem) && parts_agree(&rw, fold);

@@ -9,7 +9,7 @@
 // One different thread dimension for each dimension of the map, free around and inside.
 static bool dims_fit(const Rewrite *rw, const Expr *at, const RuleArgs *args, Pattern p)
 {
-    if (!is(at, P_MAP) || args->n != at->dims)
+    if (!expr_is(at, P_MAP) || args->n != at->dims)
         return false;
     for (int k = 0; k < args->n; k++) {
         int64_t d = args->at[k];
@@ -63,7 +63,7 @@ static bool without_threads(const Expr *f)
 Expr *rule_mapSeq(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_MAP) || !without_threads(at->fun))
+    if (!expr_is(at, P_MAP) || !without_threads(at->fun))
         return NULL;
     return make_nest(rw, P_MAPSEQ, at->dims, NULL, copy_of(rw, at->fun),
                      copy_of(rw, at->arg[0]));
@@ -72,7 +72,7 @@ Expr *rule_mapSeq(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_mapSeqUnroll(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if ((!is(at, P_MAP) && !is(at, P_MAPSEQ)) || !without_threads(at->fun))
+    if ((!expr_is(at, P_MAP) && !expr_is(at, P_MAPSEQ)) || !without_threads(at->fun))
         return NULL;
     for (int k = 0; k < at->dims; k++)
         if (!arith_is_const(len_of(at, k), NULL))
@@ -90,13 +90,13 @@ static Expr *fold(Rewrite *rw, const Expr *at, Pattern p)
 Expr *rule_reduceSeq(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    return is(at, P_REDUCE) ? fold(rw, at, P_REDSEQ) : NULL;
+    return expr_is(at, P_REDUCE) ? fold(rw, at, P_REDSEQ) : NULL;
 }
 
 Expr *rule_reduceSeqUnroll(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if ((!is(at, P_REDUCE) && !is(at, P_REDSEQ)) ||
+    if ((!expr_is(at, P_REDUCE) && !expr_is(at, P_REDSEQ)) ||
         !arith_is_const(len_of(at->arg[1], 0), NULL))
         return NULL;
     return fold(rw, at, P_REDUNROLL);
@@ -105,5 +105,5 @@ Expr *rule_reduceSeqUnroll(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_scanSeq(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    return is(at, P_SCAN) ? fold(rw, at, P_SCANSEQ) : NULL;
+    return expr_is(at, P_SCAN) ? fold(rw, at, P_SCANSEQ) : NULL;
 }

@@ -10,14 +10,9 @@ bool guards(const Expr *expr, int arg)
            (expr->op == OP_SELECT || expr->op == OP_AND || expr->op == OP_OR);
 }
 
-bool is(const Expr *expr, Pattern p)
-{
-    return expr->kind == E_PATTERN && expr->pattern == p;
-}
-
 bool is_dims(const Expr *expr, Pattern p, int dims)
 {
-    return is(expr, p) && expr->dims == dims;
+    return expr_is(expr, p) && expr->dims == dims;
 }
 
 bool is_threads(Pattern p)
@@ -38,7 +33,7 @@ const Arith *len_of(const Expr *expr, int dim)
 const Expr *inner_of(const Expr *map, Pattern p)
 {
     const Expr *body = map->fun->arg[0];
-    if (!is(body, p) || !expr_is_use(data_of(body), map->fun->params[0]))
+    if (!expr_is(body, p) || !expr_is_use(data_of(body), map->fun->params[0]))
         return NULL;
     for (int i = 0; i + 1 < body->narg; i++)
         if (expr_mentions(body->arg[i], map->fun->params[0]))
@@ -105,8 +100,8 @@ bool regroupable(const Expr *reduce)
 
 bool keeps_order(const Expr *reduce)
 {
-    return is(reduce, P_REDUCE) && accumulated(reduce->fun) < 0 && !adds_up_tuple(reduce) &&
-           !is_commutative(reduce);
+    return expr_is(reduce, P_REDUCE) && accumulated(reduce->fun) < 0 &&
+           !adds_up_tuple(reduce) && !is_commutative(reduce);
 }
 
 static bool symmetric(const Expr *body, Param *const *param)
@@ -154,7 +149,7 @@ typedef struct {
 static bool maps_along(const Expr *expr, const void *of)
 {
     const Threads *t = of;
-    return is(expr, t->pattern) && expr->par == t->dim;
+    return expr_is(expr, t->pattern) && expr->par == t->dim;
 }
 
 bool mentions_threads(const Expr *expr, Pattern p, int dim)
@@ -176,7 +171,8 @@ int64_t static_count(const Type *type)
 bool inside(const Rewrite *rw, Pattern p, int dim)
 {
     for (const Context *c = rw->context; c; c = c->outer)
-        if (c->child == CHILD_FUN && is(c->expr, p) && (dim < 0 || c->expr->par == dim))
+        if (c->child == CHILD_FUN && expr_is(c->expr, p) &&
+            (dim < 0 || c->expr->par == dim))
             return true;
     return false;
 }

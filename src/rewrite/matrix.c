@@ -257,7 +257,7 @@ static bool find_matrix(MatrixStaging *m, const Expr *at)
 
 Expr *rule_matrixTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!is(at, P_REDSEQ) || !is_dims(at->arg[1], P_ARRAY, 1) || args->at[0] < 1 ||
+    if (!expr_is(at, P_REDSEQ) || !is_dims(at->arg[1], P_ARRAY, 1) || args->at[0] < 1 ||
         !expr_is_use(at->arg[1]->fun->arg[0], at->arg[1]->fun->params[0]))
         return NULL;
     MatrixStaging m = {.staging = {.rw = rw, .step = args->at[0]},

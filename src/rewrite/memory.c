@@ -44,7 +44,7 @@ Expr *rule_holdLocal(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
     bool written = at->kind == E_PATTERN && expr_find_pattern(at, P_MAPLCL);
-    if (!written || is(at, P_TOLOCAL) || !copyable(at->type, 1) || !by_all_items(rw))
+    if (!written || expr_is(at, P_TOLOCAL) || !copyable(at->type, 1) || !by_all_items(rw))
         return NULL;
     return make1(rw, P_TOLOCAL, copy_of(rw, at));
 }
@@ -63,7 +63,7 @@ Expr *rule_nameRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
     if (at->kind != E_PATTERN || !at->fun || at->fun->nparam != 1 || at->nnum > 0 ||
-        !(is(at, P_MAP) || is_threads(at->pattern)))
+        !(expr_is(at, P_MAP) || is_threads(at->pattern)))
         return NULL;
     Param *e = fresh(rw, at->fun->params[0]->name);
     const Type *type = at->fun->params[0]->type;
@@ -100,7 +100,7 @@ static bool fits_private(const Type *type)
 Expr *rule_toPrivate(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (at->kind == E_LAMBDA || is(at, P_TOPRIVATE) || !fits_private(at->type) ||
+    if (at->kind == E_LAMBDA || expr_is(at, P_TOPRIVATE) || !fits_private(at->type) ||
         !(inside(rw, P_MAPGLB, -1) || inside(rw, P_MAPLCL, -1)))
         return NULL;
     return private_copy(rw, at->type, start_value(rw, at));
@@ -109,7 +109,8 @@ Expr *rule_toPrivate(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_toGlobal(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    bool stored = is(at, P_TOGLOBAL) || (rw->context && is(rw->context->expr, P_TOGLOBAL));
+    bool stored =
+        expr_is(at, P_TOGLOBAL) || (rw->context && expr_is(rw->context->expr, P_TOGLOBAL));
     if (at->kind != E_PATTERN || at->type->kind != T_ARRAY || stored || !at_host(rw))
         return NULL;
     return make1(rw, P_TOGLOBAL, copy_of(rw, at));
@@ -136,7 +137,7 @@ static Expr *with_copy(Rewrite *rw, const Expr *at, Param *e, Expr *copy)
 
 Expr *rule_copyLocal(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!is(at, P_MAPWRG) || !copyable(at->arg[0]->type->elem, args->n) ||
+    if (!expr_is(at, P_MAPWRG) || !copyable(at->arg[0]->type->elem, args->n) ||
         !lcl_dims_fit(rw, args))
         return NULL;
     Param *e = fresh(rw, at->fun->params[0]->name);
@@ -146,9 +147,9 @@ Expr *rule_copyLocal(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_copyPrivate(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    bool item = is(at, P_MAPGLB) || is(at, P_MAPLCL);
-    if (!(item ||
-          (is(at, P_MAPSEQ) && (inside(rw, P_MAPGLB, -1) || inside(rw, P_MAPLCL, -1)))))
+    bool item = expr_is(at, P_MAPGLB) || expr_is(at, P_MAPLCL);
+    if (!(item || (expr_is(at, P_MAPSEQ) &&
+                   (inside(rw, P_MAPGLB, -1) || inside(rw, P_MAPLCL, -1)))))
         return NULL;
     const Type *type = at->arg[0]->type->elem;
     if (type->kind != T_ARRAY || !fits_private(type) ||

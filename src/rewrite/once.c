@@ -45,7 +45,7 @@ static void find_names(OuterNames *names, const Expr *expr, bool window)
     if (expr->fun)
         find_names(names, expr->fun, window);
     for (int i = 0; i < expr->narg; i++)
-        find_names(names, expr->arg[i], window || is(expr, P_SLIDE));
+        find_names(names, expr->arg[i], window || expr_is(expr, P_SLIDE));
 }
 
 // The maps that lets around an expression hold and it mentions, as lets of its own.
@@ -53,7 +53,7 @@ static const Expr *with_maps(Rewrite *rw, const Expr *expr)
 {
     for (const Context *c = rw->context; c; c = c->outer) {
         const Expr *let = c->expr;
-        if (let->kind != E_LET || c->child != 1 || !is(let->arg[0], P_MAP) ||
+        if (let->kind != E_LET || c->child != 1 || !expr_is(let->arg[0], P_MAP) ||
             !expr_mentions(expr, let->param))
             continue;
         Param *own = param_new(rw->ir, let->param->name, let->param->type);
@@ -101,7 +101,7 @@ Expr *rule_iterateOnce(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Type *result[PARTS_MAX];
     Param *taken[PARTS_MAX];
     OuterNames names = {.rw = rw};
-    int n = is(at, P_MAP) && at_host(rw) ? results_of(rw, at->type, result) : 0;
+    int n = expr_is(at, P_MAP) && at_host(rw) ? results_of(rw, at->type, result) : 0;
     const Expr *body = n ? with_maps(rw, at) : NULL;
     if (n) {
         expr_each(body, find_bound, &names);

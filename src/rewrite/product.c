@@ -211,7 +211,7 @@ static Expr *after_fold(Rewrite *rw, const Expr *at, const Expr *fold, Param *su
 Expr *rule_mapReduceBlock(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    const Expr *reduce = is(at, P_MAP) ? block_fold(at) : NULL;
+    const Expr *reduce = expr_is(at, P_MAP) ? block_fold(at) : NULL;
     if (!reduce)
         return NULL;
     const Param *t = at->fun->params[0];
@@ -238,7 +238,7 @@ Expr *rule_mapReduceBlock(Rewrite *rw, const Expr *at, const RuleArgs *args)
 const Expr *group_source(const Rewrite *rw, const Param *param)
 {
     for (const Context *c = rw->context; c; c = c->outer)
-        if (c->child == CHILD_FUN && is(c->expr, P_MAPWRG) &&
+        if (c->child == CHILD_FUN && expr_is(c->expr, P_MAPWRG) &&
             c->expr->fun->params[0] == param)
             return data_of(c->expr);
     return NULL;
@@ -259,7 +259,7 @@ static void find_bound(Staging *s, const Expr *at, const Expr *body)
 {
     for (const Context *c = s->rw->context; c; c = c->outer) {
         bool fun = c->child == CHILD_FUN && c->expr->fun;
-        if (fun && is(c->expr, P_MAPWRG))
+        if (fun && expr_is(c->expr, P_MAPWRG))
             break;
         for (int i = 0; fun && i < c->expr->fun->nparam; i++)
             VEC_PUSH(s->rw->ir->arena, &s->bound, c->expr->fun->params[i]);
@@ -470,9 +470,9 @@ bool find_items(Staging *s)
 {
     s->items[0] = s->items[1] = 0;
     for (const Context *c = s->rw->context; c; c = c->outer) {
-        if (c->child != CHILD_FUN || is(c->expr, P_MAPWRG))
+        if (c->child != CHILD_FUN || expr_is(c->expr, P_MAPWRG))
             continue;
-        if (!is(c->expr, P_MAPLCL) || c->expr->par > 1)
+        if (!expr_is(c->expr, P_MAPLCL) || c->expr->par > 1)
             return s->items[0] && s->items[1];
         if (!arith_is_const(c->expr->type->len, &s->items[c->expr->par]))
             return false;
@@ -536,7 +536,7 @@ static Expr *fold_left(Staging *s, const Expr *at, Expr *all)
 Expr *rule_stageTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     const int64_t step = args->at[0];
-    if (!is(at, P_REDSEQ) || !is_dims(at->arg[1], P_ARRAY, 1) || step < 1 ||
+    if (!expr_is(at, P_REDSEQ) || !is_dims(at->arg[1], P_ARRAY, 1) || step < 1 ||
         !arith_le(rw->ir->arith, num(rw, 1), at->arg[1]->type->len) ||
         !expr_is_use(at->arg[1]->fun->arg[0], at->arg[1]->fun->params[0]))
         return NULL;

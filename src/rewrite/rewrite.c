@@ -64,7 +64,7 @@ bool path_push(Path *path, int child)
 
 bool path_to_fold(const Expr *expr, Path *at, bool (*fits)(const Expr *reduce))
 {
-    if (expr->kind == E_PATTERN && expr->pattern == P_REDUCE)
+    if (expr_is(expr, P_REDUCE))
         return !fits || fits(expr);
     for (int i = 0; (expr->kind == E_OP || expr->kind == E_CALL) && i < expr->narg; i++) {
         if (!path_push(at, i))

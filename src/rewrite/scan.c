@@ -36,12 +36,12 @@ static Expr *parts_of(Rewrite *rw, Expr *in, const Arith *len, int64_t n)
 const Expr *scan_read(const Expr *expr)
 {
     const Expr *in = is_dims(expr, P_MAP, 1) ? expr->arg[0] : expr, *found = NULL;
-    if (is(in, P_SCAN))
+    if (expr_is(in, P_SCAN))
         return in;
-    for (int i = 0; in != expr && is(in, P_ZIP) && i < in->narg; i++) {
-        if (found && is(in->arg[i], P_SCAN))
+    for (int i = 0; in != expr && expr_is(in, P_ZIP) && i < in->narg; i++) {
+        if (found && expr_is(in->arg[i], P_SCAN))
             return NULL;
-        found = is(in->arg[i], P_SCAN) ? in->arg[i] : found;
+        found = expr_is(in->arg[i], P_SCAN) ? in->arg[i] : found;
     }
     return found;
 }
@@ -127,7 +127,7 @@ Expr *rule_scanShift(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Expr *take =
         is_dims(at, P_PAD, 1) && at->mode == PAD_CONSTANT ? at->arg[1] : NULL;
     const Expr *scan = take && is_dims(take, P_TAKE, 1) ? take->arg[0] : NULL;
-    if (!scan || !is(scan, P_SCAN) || at->num[0] != num(rw, 1) ||
+    if (!scan || !expr_is(scan, P_SCAN) || at->num[0] != num(rw, 1) ||
         at->num[1] != num(rw, 0) || !expr_equal(at->arg[0], scan->arg[0]) ||
         !folds_by_parts(scan))
         return NULL;
@@ -141,7 +141,7 @@ Expr *rule_scanShift(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_scanAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_SCAN))
+    if (!expr_is(at, P_SCAN))
         return NULL;
     Param *part = fresh(rw, "part");
     Expr *each = fold_like(rw, at, P_SCAN, use(rw, part));
@@ -208,7 +208,7 @@ static Expr *prefixes_of(Rewrite *rw, Levels *t, Expr *in, int64_t len)
 Expr *rule_scanLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     int64_t l = args->at[0], len;
-    if (!is(at, P_SCAN) || l < 1 || l > 1 << 16 || !by_all_items(rw) ||
+    if (!expr_is(at, P_SCAN) || l < 1 || l > 1 << 16 || !by_all_items(rw) ||
         !arith_is_const(len_of(at, 0), &len) || !folds_by_parts(at))
         return NULL;
     Levels t = {.scan = at};

@@ -9,7 +9,7 @@
 Expr *rule_joinOfSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_JOIN) || !is_dims(at->arg[0], P_SPLIT, at->dims))
+    if (!expr_is(at, P_JOIN) || !is_dims(at->arg[0], P_SPLIT, at->dims))
         return NULL;
     return copy_of(rw, at->arg[0]->arg[0]);
 }
@@ -17,7 +17,7 @@ Expr *rule_joinOfSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_splitOfJoin(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_SPLIT) || !is_dims(at->arg[0], P_JOIN, at->dims))
+    if (!expr_is(at, P_SPLIT) || !is_dims(at->arg[0], P_JOIN, at->dims))
         return NULL;
     const Expr *x = at->arg[0]->arg[0];
     for (int k = 0; k < at->dims; k++)
@@ -29,7 +29,9 @@ Expr *rule_splitOfJoin(Rewrite *rw, const Expr *at, const RuleArgs *args)
 // outer(inner(x)) of one dimension gives x.
 static Expr *undone(Rewrite *rw, const Expr *at, Pattern outer, Pattern inner)
 {
-    return is(at, outer) && is(at->arg[0], inner) ? copy_of(rw, at->arg[0]->arg[0]) : NULL;
+    return expr_is(at, outer) && expr_is(at->arg[0], inner)
+               ? copy_of(rw, at->arg[0]->arg[0])
+               : NULL;
 }
 
 Expr *rule_transposeTwice(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -41,7 +43,7 @@ Expr *rule_transposeTwice(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_mapId(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_MAP) || !expr_is_use(at->fun->arg[0], at->fun->params[0]))
+    if (!expr_is(at, P_MAP) || !expr_is_use(at->fun->arg[0], at->fun->params[0]))
         return NULL;
     return copy_of(rw, at->arg[0]);
 }
@@ -61,7 +63,8 @@ Expr *rule_vectorOfScalar(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 static Expr *order_undone(Rewrite *rw, const Expr *at, Pattern outer, Pattern inner)
 {
-    if (!is(at, outer) || !is(at->arg[0], inner) || !expr_equal(at->fun, at->arg[0]->fun))
+    if (!expr_is(at, outer) || !expr_is(at->arg[0], inner) ||
+        !expr_equal(at->fun, at->arg[0]->fun))
         return NULL;
     return copy_of(rw, at->arg[0]->arg[0]);
 }
@@ -81,7 +84,7 @@ Expr *rule_scatterOfGather(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_unzipOfZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_UNZIP) || !is_dims(at->arg[0], P_ZIP, 1))
+    if (!expr_is(at, P_UNZIP) || !is_dims(at->arg[0], P_ZIP, 1))
         return NULL;
     const Expr *zip = copy_of(rw, at->arg[0]);
     return expr_tuple(rw->ir, zip->arg, zip->narg);
@@ -107,7 +110,7 @@ Expr *rule_letInline(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_padNothing(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_PAD))
+    if (!expr_is(at, P_PAD))
         return NULL;
     for (int i = 0; i < at->nnum; i++)
         if (at->num[i] != num(rw, 0))
@@ -118,7 +121,7 @@ Expr *rule_padNothing(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_takeAll(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_TAKE))
+    if (!expr_is(at, P_TAKE))
         return NULL;
     for (int k = 0; k < at->dims; k++)
         if (!arith_equal(rw->ir->arith, at->num[k], len_of(at->arg[0], k)))
@@ -129,7 +132,7 @@ Expr *rule_takeAll(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_dropNothing(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_DROP))
+    if (!expr_is(at, P_DROP))
         return NULL;
     for (int k = 0; k < at->dims; k++)
         if (at->num[k] != num(rw, 0))
@@ -140,7 +143,7 @@ Expr *rule_dropNothing(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_slideSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_SLIDE))
+    if (!expr_is(at, P_SLIDE))
         return NULL;
     const Arith *n[DIMS_MAX];
     for (int k = 0; k < at->dims; k++) {
@@ -154,7 +157,7 @@ Expr *rule_slideSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_reduceOne(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_REDUCE) || !regroupable(at) || len_of(at->arg[1], 0) != num(rw, 1))
+    if (!expr_is(at, P_REDUCE) || !regroupable(at) || len_of(at->arg[1], 0) != num(rw, 1))
         return NULL;
     return expr_at(rw->ir, copy_of(rw, at->arg[1]), expr_literal(rw->ir, 0, false));
 }

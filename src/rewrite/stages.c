@@ -42,7 +42,7 @@ Expr *rule_letOut(Rewrite *rw, const Expr *at, const RuleArgs *args)
 // name: NULL: of anything.
 static bool has_windows_of(const Expr *expr, const Param *name)
 {
-    bool found = is(expr, P_SLIDE) && (!name || expr_mentions(expr, name));
+    bool found = expr_is(expr, P_SLIDE) && (!name || expr_mentions(expr, name));
     for (int i = 0; !found && i < expr->narg; i++)
         found = has_windows_of(expr->arg[i], name);
     return found;
@@ -52,7 +52,7 @@ static bool has_windows_of(const Expr *expr, const Param *name)
 static bool fold_value(Rewrite *rw, Expr *expr, const Expr *let, bool windows)
 {
     bool changed = false;
-    if (is(expr, P_REDUCE)) {
+    if (expr_is(expr, P_REDUCE)) {
         changed = expr->type->kind != T_ARRAY && expr_mentions(expr->arg[1], let->param) &&
                   (windows || !has_windows_of(expr->arg[1], let->param));
         if (changed)
@@ -67,7 +67,7 @@ static bool fold_value(Rewrite *rw, Expr *expr, const Expr *let, bool windows)
 
 Expr *rule_foldAgain(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (at->kind != E_LET || !is(at->arg[0], P_MAP) || !at_host(rw) ||
+    if (at->kind != E_LET || !expr_is(at->arg[0], P_MAP) || !at_host(rw) ||
         expr_find_pattern(at->arg[0], P_REDUCE))
         return NULL;
     Expr *let = copy_of(rw, at);
@@ -138,7 +138,7 @@ static Expr *zip_of(Rewrite *rw, const Parts *parts)
 Expr *rule_zipFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!is(at, P_MAP) || !is_dims(at->arg[0], P_ZIP, at->dims))
+    if (!expr_is(at, P_MAP) || !is_dims(at->arg[0], P_ZIP, at->dims))
         return NULL;
     const Expr *zip = at->arg[0];
     Parts parts = {.dims = at->dims};
@@ -157,7 +157,7 @@ Expr *rule_zipNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
     const Expr *zip = is_dims(at, P_MAP, 1) ? at->arg[0] : NULL;
-    if (!zip || !is(zip, P_ZIP) || zip->dims < 2 || zip->narg > PARTS_MAX)
+    if (!zip || !expr_is(zip, P_ZIP) || zip->dims < 2 || zip->narg > PARTS_MAX)
         return NULL;
     Param *t = fresh(rw, "t");
     Expr *row[PARTS_MAX], *part[PARTS_MAX];
@@ -191,7 +191,7 @@ Expr *rule_zipIndex(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 static bool like_maps(Rewrite *rw, const Expr *a, const Expr *b)
 {
-    if (!is(a, P_MAP) || !is_dims(b, P_MAP, a->dims))
+    if (!expr_is(a, P_MAP) || !is_dims(b, P_MAP, a->dims))
         return false;
     for (int k = 0; k < a->dims; k++)
         if (!arith_equal(rw->ir->arith, len_of(a, k), len_of(b, k)))
@@ -269,11 +269,11 @@ static Expr *zip_windows(Rewrite *rw, const Expr *at, Expr *pairs, int n)
 Expr *rule_layoutOfZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    bool windows = is(at, P_SLIDE) || is(at, P_SPLIT);
-    bool moves = (is(at, P_PAD) && at->mode != PAD_CONSTANT) || is(at, P_TAKE) ||
-                 is(at, P_DROP) || is(at, P_GATHER);
+    bool windows = expr_is(at, P_SLIDE) || expr_is(at, P_SPLIT);
+    bool moves = (expr_is(at, P_PAD) && at->mode != PAD_CONSTANT) || expr_is(at, P_TAKE) ||
+                 expr_is(at, P_DROP) || expr_is(at, P_GATHER);
     const Expr *zip = at->kind == E_PATTERN && at->narg ? data_of(at) : NULL;
-    bool turns = zip && is(at, P_TRANSPOSE) && is(zip, P_ZIP) && zip->dims > 1;
+    bool turns = zip && expr_is(at, P_TRANSPOSE) && expr_is(zip, P_ZIP) && zip->dims > 1;
     if (!turns && (!(windows || moves) || !is_dims(zip, P_ZIP, at->dims)))
         return NULL;
     if (zip->narg > PARTS_MAX)

@@ -59,7 +59,7 @@ static Expr *untiled(Rewrite *rw, const Expr *at, const Tiles *tiles, Param *til
 Expr *rule_slideTiling(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     Tiles tiles;
-    if (!is(at, P_SLIDE) || !tiles_of(rw, at, args, &tiles))
+    if (!expr_is(at, P_SLIDE) || !tiles_of(rw, at, args, &tiles))
         return NULL;
     Param *tile = fresh(rw, "tile");
     return untiled(rw, at, &tiles, tile, slide_like(rw, at, use(rw, tile)),
@@ -111,7 +111,7 @@ static Expr *tile_zip(Rewrite *rw, const Expr *at, const Tiles *tiles)
 Expr *rule_tile(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     Tiles tiles;
-    if (!is(at, P_MAP) || !tiles_of(rw, at, args, &tiles))
+    if (!expr_is(at, P_MAP) || !tiles_of(rw, at, args, &tiles))
         return NULL;
     if (is_dims(at->arg[0], P_SLIDE, at->dims))
         return tile_one(rw, at, &tiles);

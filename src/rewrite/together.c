@@ -9,12 +9,12 @@
 // A name for what a fold folds, as a map, so that it is a stage like others.
 Expr *rule_nameFolded(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!is(at, P_REDUCE) || !at_host(rw))
+    if (!expr_is(at, P_REDUCE) || !at_host(rw))
         return NULL;
     Expr *fold = rule_reduceFission(rw, at, args);
     fold = fold ? fold : copy_of(rw, at);
     Expr *in = fold->arg[1];
-    if (!is(in, P_MAP))
+    if (!expr_is(in, P_MAP))
         in = make_map(rw, 1, make_identity(rw), in);
     Param *each = fresh(rw, "each");
     return expr_let(rw->ir, each, in,
@@ -66,8 +66,9 @@ static bool may_part(const Expr *fold)
 
 bool folds_together(const Expr *reduce)
 {
-    return is(reduce, P_REDUCE) && (may_part(reduce) || (type_is_scalar(reduce->type) &&
-                                                         accumulated(reduce->fun) >= 0));
+    return expr_is(reduce, P_REDUCE) &&
+           (may_part(reduce) ||
+            (type_is_scalar(reduce->type) && accumulated(reduce->fun) >= 0));
 }
 
 static bool has_only_integers(const Type *type)
@@ -80,7 +81,7 @@ static bool has_only_integers(const Type *type)
 bool order_shows(const Expr *reduce)
 {
     const Expr *body = reduce->fun->arg[0];
-    while (body && (body->kind == E_CALL || is(body, P_MAP)))
+    while (body && (body->kind == E_CALL || expr_is(body, P_MAP)))
         body = body->kind == E_CALL ? body->callee->body : body->fun->arg[0];
     bool picks =
         body && body->kind == E_OP && (body->op == OP_MINIMUM || body->op == OP_MAXIMUM);
@@ -116,7 +117,7 @@ static int count_parts(const Expr *expr, const Param *made, int k)
 
 static const Expr *find_fold(const Expr *expr, const Param *made, int k)
 {
-    if (is(expr, P_REDUCE) && is_part(expr->arg[1], made, k))
+    if (expr_is(expr, P_REDUCE) && is_part(expr->arg[1], made, k))
         return may_part(expr) ? expr : NULL;
     for (int i = 0; i < expr->narg; i++) {
         const Expr *found = find_fold(expr->arg[i], made, k);
@@ -245,8 +246,8 @@ Expr *rule_holdOwn(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
     bool written = at->kind == E_PATTERN && expr_find_pattern(at, P_MAPLCL);
-    if (!written || is(at, P_TOLOCAL) || is(at, P_TOPRIVATE) || type_depth(at->type) != 1 ||
-        static_count(at->type) < 1 || !by_all_items(rw))
+    if (!written || expr_is(at, P_TOLOCAL) || expr_is(at, P_TOPRIVATE) ||
+        type_depth(at->type) != 1 || static_count(at->type) < 1 || !by_all_items(rw))
         return NULL;
     return make1(rw, P_TOPRIVATE, copy_of(rw, at));
 }

@@ -34,7 +34,7 @@ static bool scalars(const Type *elem)
 
 static Expr *vectors(Rewrite *rw, const Expr *in, int64_t n)
 {
-    if (!is(in, P_ZIP))
+    if (!expr_is(in, P_ZIP))
         return make_sized(rw, P_ASVECTOR, num(rw, n), copy_of(rw, in));
     Expr *part[PARTS_MAX];
     for (int i = 0; i < in->narg; i++)
@@ -50,7 +50,7 @@ Expr *rule_vectorize(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     const Expr *in = at->arg[0], *body = at->fun->arg[0];
     const Type *elem = in->type->elem;
-    bool taken_apart = elem->kind == T_TUPLE && is(in, P_ZIP) && in->narg <= PARTS_MAX;
+    bool taken_apart = elem->kind == T_TUPLE && expr_is(in, P_ZIP) && in->narg <= PARTS_MAX;
     if (!scalars(elem) || (elem->kind == T_TUPLE && !taken_apart) ||
         at->type->elem->kind != T_SCALAR || body->kind == E_LITERAL ||
         !expr_mentions(body, at->fun->params[0]) || !componentwise(body))

@@ -16,7 +16,7 @@ static bool constant_window(const Expr *slide)
 
 static bool walks(const Expr *at)
 {
-    return is(at, P_MAP) && is_dims(at->arg[0], P_SLIDE, at->dims) &&
+    return expr_is(at, P_MAP) && is_dims(at->arg[0], P_SLIDE, at->dims) &&
            constant_window(at->arg[0]) && !expr_find_pattern(at->fun, P_MAPLCL) &&
            !expr_find_pattern(at->fun, P_MAPGLB) && !expr_find_pattern(at->fun, P_MAPWRG);
 }
@@ -69,7 +69,7 @@ Expr *rule_iterateStream(Rewrite *rw, const Expr *at, const RuleArgs *args)
     for (int i = 0; i < 3; i++)
         if (args->at[i] < 1)
             return NULL;
-    if (!is(at, P_ITERATE) || !arith_is_const(at->num[0], &count) || !at_host(rw) ||
+    if (!expr_is(at, P_ITERATE) || !arith_is_const(at->num[0], &count) || !at_host(rw) ||
         args->at[0] > count)
         return NULL;
     const Arith *nums[] = {at->num[0], num(rw, args->at[0]), num(rw, args->at[1]),

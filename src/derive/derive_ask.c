@@ -192,17 +192,7 @@ bool writes_itself(const Expr *expr)
         return false;
     if (pattern_info[expr->pattern].group != G_VIEW)
         return expr->pattern != P_ARRAY;
-    switch (expr->pattern) {
-    case P_JOIN:
-    case P_SPLIT:
-    case P_TRANSPOSE:
-    case P_TAKE:
-    case P_UNZIP:
-    case P_SCATTER:
-    case P_ASSCALAR:
-    case P_ASVECTOR: return writes_itself(expr->arg[0]);
-    default: return false;
-    }
+    return pattern_inverts(expr->pattern) && writes_itself(expr->arg[0]);
 }
 
 // Copies to local memory have the halo too, so what is computed outside them comes first.

@@ -39,11 +39,8 @@ static int factor_bytes(const Derivation *d)
     int bytes = 2;
     const Function *main = d->program->main;
     for (int i = 0; i < main->nparam; i++) {
-        const Type *scalar = main->params[i]->type;
-        bool list = scalar->kind == T_ARRAY && scalar->elem->kind != T_ARRAY;
-        while (scalar->kind == T_ARRAY)
-            scalar = scalar->elem;
-        if (scalar->kind == T_SCALAR && !list)
+        const Type *scalar = type_leaf(main->params[i]->type);
+        if (scalar->kind == T_SCALAR && type_depth(main->params[i]->type) != 1)
             bytes = MAX(bytes, scalar_info[scalar->scalar].bytes);
     }
     return bytes;

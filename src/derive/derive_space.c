@@ -312,9 +312,7 @@ static bool only_halves(const Derivation *d)
 {
     const Function *main = d->program->main;
     for (int i = 0; i < main->nparam; i++) {
-        const Type *scalar = main->params[i]->type;
-        while (scalar->kind == T_ARRAY)
-            scalar = scalar->elem;
+        const Type *scalar = type_leaf(main->params[i]->type);
         if (scalar->kind != T_SCALAR || scalar->scalar != S_HALF)
             return false;
     }

@@ -417,8 +417,7 @@ static double scalars(const Type *type, double fallback)
 
 static double scalar_bytes(const Type *type)
 {
-    while (type->kind == T_ARRAY)
-        type = type->elem;
+    type = type_leaf(type);
     double bytes = 0;
     for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
         bytes += scalar_bytes(type->item[i]);

@@ -192,7 +192,7 @@ static void put_head(Printer *p, const Unit *unit)
 static void find_in_value(VectorSet *set, const KExpr *e)
 {
     vectors_add(set, e->type, e->kind == K_OP);
-    for (int i = 0; e->kind != K_COND && i < e->n; i++)
+    for (int i = 0; i < kexpr_args(e); i++)
         find_in_value(set, e->arg[i]);
 }
 

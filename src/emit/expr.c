@@ -163,11 +163,6 @@ static bool is_vector(const Printer *p, const KExpr *e)
     return e->type->kind == T_VECTOR && p->lane < 0;
 }
 
-static int args_of(const KExpr *e)
-{
-    return e->kind == K_COND ? 0 : e->n;
-}
-
 static bool is_cast(Op op)
 {
     return op_info[op].types == TY_CAST;
@@ -760,7 +755,7 @@ static void put_call(Printer *p, const KExpr *e)
 {
     put_function_name(p, e->callee->name);
     put(p, "(");
-    for (int i = 0; i < args_of(e); i++) {
+    for (int i = 0; i < kexpr_args(e); i++) {
         put(p, i ? ", " : "");
         put_value(p, e->arg[i], PREC_SELECT);
     }

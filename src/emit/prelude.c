@@ -66,12 +66,6 @@ static const KExpr *body_let(Body *b, const Expr *expr)
     return body_value(b, expr->arg[1]);
 }
 
-static bool only_maybe(const Expr *expr, int i)
-{
-    return expr->kind == E_OP && i > 0 &&
-           (expr->op == OP_SELECT || expr->op == OP_AND || expr->op == OP_OR);
-}
-
 static const KExpr *body_value(Body *b, const Expr *expr)
 {
     KExpr *e = NEW(b->p->arena, KExpr);
@@ -96,7 +90,7 @@ static const KExpr *body_value(Body *b, const Expr *expr)
     }
     for (int i = 0; i < expr->narg; i++) {
         bool maybe = b->maybe;
-        b->maybe = maybe || only_maybe(expr, i);
+        b->maybe = maybe || expr_guards(expr, i);
         arg[i] = body_value(b, expr->arg[i]);
         b->maybe = maybe;
     }

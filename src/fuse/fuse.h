@@ -146,9 +146,6 @@ typedef struct {
 void graph_init(Graph *graph, const Script *script, int first, int n);
 // No path leaves the set and comes back.
 bool graph_convex(const Graph *graph, Set set);
-// Nor is the result of a sum used in the set, for it is known only when all blocks are
-// done; and what is made once stays apart from what every instance makes.
-bool graph_fusible(const Graph *graph, Set set);
 
 // A set of calls that may run as one kernel, and what is known of it before implementations
 // are chosen. A single call is one too.

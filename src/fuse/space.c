@@ -108,7 +108,9 @@ static bool stores_together(const Graph *graph, Set set)
     return true;
 }
 
-// May the calls meet in a kernel? Where they may not, no larger set may.
+// May the calls meet in a kernel? Where they may not, no larger set may. A sum is known
+// only when all blocks are done, and what is made once stays apart from what every instance
+// makes.
 static bool may_meet(const Graph *graph, Set set)
 {
     bool once = call_of(graph, lowest(set))->is_uniform;
@@ -121,11 +123,6 @@ static bool may_meet(const Graph *graph, Set set)
             return false;
     }
     return true;
-}
-
-bool graph_fusible(const Graph *graph, Set set)
-{
-    return may_meet(graph, set) && stores_together(graph, set);
 }
 
 // A fusion's elements -------------------------------------------------------------------

@@ -216,7 +216,7 @@ const Expr *expr_find(const Expr *expr, ExprTest *holds, const void *of)
 
 static bool is_pattern(const Expr *expr, const void *pattern)
 {
-    return expr->kind == E_PATTERN && expr->pattern == *(const Pattern *)pattern;
+    return expr_is(expr, *(const Pattern *)pattern);
 }
 
 const Expr *expr_find_pattern(const Expr *expr, Pattern pattern)
@@ -255,6 +255,12 @@ bool expr_is(const Expr *expr, Pattern pattern)
 bool expr_is_use(const Expr *expr, const void *param)
 {
     return expr->kind == E_PARAM && expr->param == param;
+}
+
+bool expr_guards(const Expr *expr, int arg)
+{
+    return expr->kind == E_OP && arg > 0 &&
+           (expr->op == OP_SELECT || expr->op == OP_AND || expr->op == OP_OR);
 }
 
 bool expr_mentions(const Expr *expr, const Param *param)
@@ -308,10 +314,9 @@ int64_t expr_fold_terms(const Expr *expr)
 
 int expr_uses_item(const Expr *expr, const Param *param, int item)
 {
-    if (item >= 0 && expr->kind == E_GET && expr->arg[0]->kind == E_PARAM &&
-        expr->arg[0]->param == param)
+    if (item >= 0 && expr->kind == E_GET && expr_is_use(expr->arg[0], param))
         return expr->index == item;
-    int n = expr->kind == E_PARAM && expr->param == param;
+    int n = expr_is_use(expr, param);
     if (expr->fun)
         n += 2 * expr_uses_item(expr->fun, param, item);
     for (int i = 0; i < expr->narg && n < 2; i++)

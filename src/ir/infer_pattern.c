@@ -190,13 +190,6 @@ static const Type *wanted_elem(const Type *want, int depth)
     return want;
 }
 
-static const Type *leaf(const Type *type)
-{
-    while (type->kind == T_ARRAY)
-        type = type->elem;
-    return type;
-}
-
 // An array of `depth` dimensions of elements wanted, for literals, which ask for no
 // lengths.
 static const Type *wanted_array(Infer *in, const Type *elem, int depth)
@@ -329,7 +322,7 @@ static const Type *state_want(Infer *in, const Expr *initial, const Type *own)
     const Type *known = NULL;
     const Type **item = NEW_ARRAY(in->ir->arena, const Type *, initial->narg);
     for (int i = 0; i < initial->narg && !known; i++)
-        known = infer_adapts(initial->arg[i]) ? NULL : first_float(leaf(own->item[i]));
+        known = infer_adapts(initial->arg[i]) ? NULL : first_float(type_leaf(own->item[i]));
     for (int i = 0; i < initial->narg; i++)
         item[i] = known && infer_adapts(initial->arg[i]) ? known : own->item[i];
     return type_tuple(in->ir->arena, item, initial->narg);
@@ -508,7 +501,7 @@ static const Type *zipped(Infer *in, const Type *want)
     for (int i = 0; i < want->n; i++) {
         if (type_depth(want->item[i]) != depth)
             return NULL;
-        item[i] = leaf(want->item[i]);
+        item[i] = type_leaf(want->item[i]);
     }
     return wanted_array(in, type_tuple(in->ir->arena, item, want->n), depth);
 }
@@ -623,13 +616,13 @@ static bool pad_amount(Infer *in, const Expr *e, int d, int side, const Arith *l
 
 static bool pad_constant(Infer *in, Expr *e, const Type *x)
 {
-    const Type *type = infer_expr(in, e->arg[0], leaf(x));
+    const Type *type = infer_expr(in, e->arg[0], type_leaf(x));
     if (!type)
         return false;
-    return type_equal(in->ir->arith, type, leaf(x)) ||
+    return type_equal(in->ir->arith, type, type_leaf(x)) ||
            diag_error(in->diags, e->arg[0]->span, "T004",
                       "the constant of `%s` must be %s, not %s", name_of(in, e),
-                      infer_show(in, leaf(x)), infer_show(in, type));
+                      infer_show(in, type_leaf(x)), infer_show(in, type));
 }
 
 static const Type *infer_pad(Infer *in, Expr *e, const Type *want)

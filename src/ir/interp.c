@@ -512,21 +512,8 @@ static Val eval_pattern(Interp *in, const Expr *e, const InterpEnv *env)
     case P_TOGLOBAL:
     case P_TOLOCAL:
     case P_TOPRIVATE: return arg[0];
-    case P_ZIP:
-    case P_UNZIP:
-    case P_SPLIT:
-    case P_JOIN:
-    case P_SLIDE:
-    case P_PAD:
-    case P_TRANSPOSE:
-    case P_GATHER:
-    case P_TAKE:
-    case P_DROP:
-    case P_ASVECTOR:
-    case P_ASSCALAR: return view_pattern(in, e, arg, env);
-    case PATTERNS: break;
+    default: return view_pattern(in, e, arg, env);
     }
-    BUG("pattern %d", (int)e->pattern);
 }
 
 // All ----------------------------------------------------------------------------------

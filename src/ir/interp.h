@@ -71,8 +71,6 @@ void interp_step(Interp *in, const Expr *expr, int64_t n);
 Val interp_eval(Interp *in, const Expr *expr, const InterpEnv *env);
 Val interp_apply(Interp *in, const Expr *lambda, const Val *arg, const InterpEnv *env);
 
-// Planes of a type.
-int planes_of(const Type *type);
 // The value of a type that lies at a linear index of planes.
 Val val_load(Interp *in, const Type *type, double *const *plane, int64_t offset);
 void val_store(Interp *in, const Type *type, Val val, double *const *plane, int64_t offset);

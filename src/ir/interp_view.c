@@ -4,18 +4,6 @@
 // result to the indices of its argument.
 #include "ir/interp.h"
 
-int planes_of(const Type *type)
-{
-    int n = 0;
-    if (type->kind == T_ARRAY)
-        return planes_of(type->elem);
-    if (type->kind != T_TUPLE)
-        return 1;
-    for (int i = 0; i < type->n; i++)
-        n += planes_of(type->item[i]);
-    return n;
-}
-
 static InterpView *view_new(Interp *in, InterpViewKind kind, const InterpView *src)
 {
     InterpView *view = NEW(in->arena, InterpView);
@@ -36,7 +24,7 @@ static Val load_items(Interp *in, const Type *type, double *const *plane, int64_
             item[i].number = plane[0][offset * n + i];
         } else {
             item[i] = val_load(in, type->item[i], plane, offset);
-            plane += planes_of(type->item[i]);
+            plane += type_leaves(type->item[i]);
         }
     }
     return (Val){.item = item};
@@ -80,7 +68,7 @@ void val_store(Interp *in, const Type *type, Val val, double *const *plane, int6
     case T_TUPLE:
         for (int i = 0; i < type->n; i++) {
             val_store(in, type->item[i], val.item[i], plane, offset);
-            plane += planes_of(type->item[i]);
+            plane += type_leaves(type->item[i]);
         }
         return;
     }
@@ -243,37 +231,8 @@ static int move_indices(Interp *in, const InterpView *view, const int64_t *index
         for (int d = 0; d < dims; d++)
             to[d] = index[d] + (view->expr->pattern == P_DROP ? view->num[d] : 0);
         return dims;
-    case P_MAP:
-    case P_REDUCE:
-    case P_SCAN:
-    case P_REDUCEBY:
-    case P_REDBYGLB:
-    case P_REDBYLCL:
-    case P_ITERATE:
-    case P_ITERSTREAM:
-    case P_ARRAY:
-    case P_ZIP:
-    case P_UNZIP:
-    case P_PAD:
-    case P_SCATTER:
-    case P_ASVECTOR:
-    case P_ASSCALAR:
-    case P_MAPGLB:
-    case P_MAPWRG:
-    case P_MAPLCL:
-    case P_MAPSEQ:
-    case P_MAPUNROLL:
-    case P_REDSEQ:
-    case P_REDMATRIX:
-    case P_REDLANES:
-    case P_REDUNROLL:
-    case P_SCANSEQ:
-    case P_TOGLOBAL:
-    case P_TOLOCAL:
-    case P_TOPRIVATE:
-    case PATTERNS: break;
+    default: BUG("%s is not an index function", pattern_info[view->expr->pattern].text);
     }
-    BUG("%s is not an index function", pattern_info[view->expr->pattern].text);
 }
 
 static Val pattern_at(Interp *in, const InterpView *view, const int64_t *index, int n)

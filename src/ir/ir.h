@@ -101,6 +101,8 @@ typedef struct {
     const char *doc;
 } PatternInfo;
 extern const PatternInfo pattern_info[PATTERNS];
+// Is it a view through which values can be written, by the inverse of its index function?
+bool pattern_inverts(Pattern pattern);
 
 typedef enum { PAD_CLAMP, PAD_MIRROR, PAD_WRAP, PAD_CONSTANT } PadMode;
 extern const char *const pad_mode_name[3]; // clamp, mirror, wrap
@@ -293,7 +295,8 @@ int type_leaves(const Type *type);
 const Arith *type_count(ArithCtx *ctx, const Type *type);
 int type_depth(const Type *type);                   // array levels
 const Type *type_elem(const Type *type, int depth); // strips depth array levels
-const Type *type_tuple_of(const Type *type);        // below all array levels; NULL if none
+const Type *type_leaf(const Type *type);            // below all array levels
+const Type *type_tuple_of(const Type *type);        // the same; NULL if it is no tuple
 // The type of one component of a tuple, or of arrays of tuples.
 const Type *type_field(Arena *arena, const Type *type, int field);
 
@@ -333,6 +336,8 @@ bool expr_calls(const Expr *expr, ExprTest *holds, const void *of);
 void expr_each(const Expr *expr, void (*visit)(const Expr *expr, void *user), void *user);
 bool expr_is(const Expr *expr, Pattern pattern); // in any number of dimensions
 bool expr_is_use(const Expr *expr, const void *param);
+bool expr_guards(const Expr *expr,
+                 int arg); // is that argument computed only if others say so?
 bool expr_mentions(const Expr *expr, const Param *param);
 // Whether an operation compares floating numbers of this type, or makes whole ones of them:
 // a small difference may then make a large one; whether an expression has such a one.

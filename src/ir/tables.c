@@ -79,3 +79,18 @@ const PatternInfo pattern_info[PATTERNS] = {
 };
 
 const char *const pad_mode_name[3] = {"clamp", "mirror", "wrap"};
+
+bool pattern_inverts(Pattern pattern)
+{
+    switch (pattern) {
+    case P_JOIN:
+    case P_SPLIT:
+    case P_TRANSPOSE:
+    case P_TAKE:
+    case P_UNZIP:
+    case P_SCATTER:
+    case P_ASSCALAR:
+    case P_ASVECTOR: return true;
+    default: return false;
+    }
+}

@@ -87,8 +87,7 @@ const Type *type_tuple(Arena *arena, const Type *const *item, int n)
 
 int type_leaves(const Type *type)
 {
-    while (type->kind == T_ARRAY)
-        type = type->elem;
+    type = type_leaf(type);
     return type->kind == T_TUPLE ? type->leaves : 1;
 }
 
@@ -206,10 +205,14 @@ const Type *type_elem(const Type *type, int depth)
     return type;
 }
 
+const Type *type_leaf(const Type *type)
+{
+    return type_elem(type, type_depth(type));
+}
+
 const Type *type_tuple_of(const Type *type)
 {
-    while (type->kind == T_ARRAY)
-        type = type->elem;
+    type = type_leaf(type);
     return type->kind == T_TUPLE ? type : NULL;
 }
 

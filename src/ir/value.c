@@ -147,21 +147,6 @@ double scalar_of_bits(Scalar scalar, uint64_t bits)
 
 // Values -------------------------------------------------------------------------------
 
-static int count_planes(const Type *type)
-{
-    int n = 0;
-    switch (type->kind) {
-    case T_SCALAR:
-    case T_VECTOR: return 1;
-    case T_ARRAY: return count_planes(type->elem);
-    case T_TUPLE:
-        for (int i = 0; i < type->n; i++)
-            n += count_planes(type->item[i]);
-        return n;
-    }
-    BUG("type kind %d", (int)type->kind);
-}
-
 // Adds the planes of a type of which there are `count`.
 static void add_planes(Arena *arena, Value *value, const Type *type, int64_t count)
 {
@@ -187,7 +172,7 @@ static void add_planes(Arena *arena, Value *value, const Type *type, int64_t cou
 
 Value *value_new(Arena *arena, const Type *type)
 {
-    int n = count_planes(type);
+    int n = type_leaves(type);
     Value *value = NEW(arena, Value);
     value->type = type;
     value->plane = NEW_ARRAY(arena, double *, n);

@@ -439,18 +439,6 @@ static const View *eval_pattern(Lower *l, const Expr *expr, const Env *env)
         return l->stream ? eval(l, last, env) : materialise(l, last, env, MEM_GLOBAL);
     case P_TOLOCAL: return materialise(l, last, env, MEM_LOCAL);
     case P_TOPRIVATE: return materialise(l, last, env, MEM_PRIVATE);
-    case P_MAP:
-    case P_ARRAY:
-    case P_SPLIT:
-    case P_JOIN:
-    case P_SLIDE:
-    case P_PAD:
-    case P_TRANSPOSE:
-    case P_GATHER:
-    case P_TAKE:
-    case P_DROP:
-    case P_ASVECTOR:
-    case P_ASSCALAR: return view_of(l, expr, env, last ? eval(l, last, env) : NULL);
     case P_SCAN:
     case P_SCANSEQ:
     case P_REDUCEBY:
@@ -461,9 +449,8 @@ static const View *eval_pattern(Lower *l, const Expr *expr, const Env *env)
     case P_MAPSEQ:
     case P_MAPUNROLL:
     case P_MAPSLIDE: return materialise(l, expr, env, default_space(l));
-    case PATTERNS: break;
+    default: return view_of(l, expr, env, last ? eval(l, last, env) : NULL);
     }
-    BUG("a pattern out of the table");
 }
 
 static const View *eval_let(Lower *l, const Expr *expr, const Env *env)
@@ -737,11 +724,10 @@ static void gen_pattern(Lower *l, const Expr *expr, const Env *env, const View *
 {
     switch (expr->pattern) {
     case P_MAP:
-        if (layout_function(expr->fun) && produces(expr->arg[0])) {
+        if (layout_function(expr->fun) && produces(expr->arg[0]))
             gen_inverse(l, expr, env, out);
-            break;
-        }
-        gen_map(l, expr, env, out);
+        else
+            gen_map(l, expr, env, out);
         break;
     case P_MAPGLB:
     case P_MAPWRG:
@@ -770,23 +756,11 @@ static void gen_pattern(Lower *l, const Expr *expr, const Env *env, const View *
         break;
     case P_TOGLOBAL: gen(l, expr->arg[0], env, out); break;
     case P_ZIP: gen_zip(l, expr, env, out); break;
-    case P_JOIN:
-    case P_SPLIT:
-    case P_TRANSPOSE:
-    case P_SCATTER:
-    case P_TAKE:
-    case P_UNZIP:
-    case P_ASVECTOR:
-    case P_ASSCALAR: gen_inverse(l, expr, env, out); break;
-    case P_ARRAY:
-    case P_SLIDE:
-    case P_PAD:
-    case P_GATHER:
-    case P_DROP:
-    case P_REDLANES:
-    case P_TOLOCAL:
-    case P_TOPRIVATE: gen_view(l, expr, env, out); break;
-    case PATTERNS: BUG("a pattern out of the table");
+    default:
+        if (pattern_inverts(expr->pattern))
+            gen_inverse(l, expr, env, out);
+        else
+            gen_view(l, expr, env, out);
     }
 }
 

@@ -65,9 +65,7 @@ static int64_t padded_row(const Lower *l, const Type *type)
 static Buffer *buffer_new(Lower *l, const Type *type, AddrSpace space, BufferRole role,
                           const char *name)
 {
-    const Type *scalar = type_elem(type, 0);
-    while (scalar->kind == T_ARRAY)
-        scalar = scalar->elem;
+    const Type *scalar = type_leaf(type);
     Buffer *buffer = NEW(l->arena, Buffer);
     *buffer = (Buffer){.name = name,
                        .space = space,

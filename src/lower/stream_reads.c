@@ -101,8 +101,7 @@ static void add_grids(Stream *s, const View *windows, const View *value)
 {
     for (int k = 0, n = parts_of(windows->type); k < n; k++) {
         const Type *type = stream_part(s, windows, k)->type;
-        while (type->kind == T_ARRAY)
-            type = type->elem;
+        type = type_leaf(type);
         Grid *grid = &s->grid[s->ngrid++]; // what it reads is known where this is not new
         grid->scalar = type;
         grid->value = value ? stream_part(s, value, k) : NULL;
@@ -142,20 +141,8 @@ static const View *stages_inside(Stream *s, const View *view, bool spread)
         copy->item = item;
         return copy;
     }
-    case V_MEM:
-    case V_VAR:
-    case V_VALUE:
-    case V_ARRAY:
-    case V_FILL:
-    case V_COND:
-    case V_GUARD:
-    case V_CROP:
-    case V_UNMAP:
-    case V_LATER:
-    case V_FOLD:
-    case V_WINDOW: break;
+    default: return view;
     }
-    return view;
 }
 
 void stream_open(Stream *s)

@@ -477,17 +477,8 @@ const KExpr *view_read(Lower *l, const View *view)
     case V_LATER: return view_read(l, look_for(l, view));
     case V_GUARD: return view_read(l, view->src);
     case V_WINDOW: return window_read(l, view);
-    case V_TUPLE:
-    case V_FIELD:
-    case V_FILL:
-    case V_LAYOUT:
-    case V_MAP:
-    case V_ARRAY:
-    case V_CROP:
-    case V_FOLD:
-    case V_UNMAP: break;
+    default: BUG("reading a view that is not a scalar");
     }
-    BUG("reading a view that is not a scalar");
 }
 
 // The writing side --------------------------------------------------------------------
@@ -555,20 +546,8 @@ bool layout_function(const Expr *lambda)
 {
     const Expr *body = lambda->arg[0];
     for (; body->kind == E_PATTERN; body = body->arg[body->narg - 1])
-        switch (body->pattern) {
-        case P_JOIN:
-        case P_SPLIT:
-        case P_TRANSPOSE:
-        case P_ASSCALAR:
-        case P_ASVECTOR:
-        case P_SCATTER:
-        case P_TAKE:
-        case P_UNZIP: break;
-        case P_MAP:
-            if (!layout_function(body->fun))
-                return false;
-            break;
-        default: return false;
-        }
+        if (!pattern_inverts(body->pattern) &&
+            !(body->pattern == P_MAP && layout_function(body->fun)))
+            return false;
     return expr_is_use(body, lambda->params[0]) && lambda->arg[0]->kind == E_PATTERN;
 }

@@ -5,15 +5,6 @@
 
 #include "rewrite/explore.h"
 
-static bool invertible(Pattern p)
-{
-    static const bool can[PATTERNS] = {
-        [P_JOIN] = true,  [P_SPLIT] = true,   [P_TRANSPOSE] = true, [P_TAKE] = true,
-        [P_UNZIP] = true, [P_SCATTER] = true, [P_ASSCALAR] = true,  [P_ASVECTOR] = true,
-    };
-    return can[p];
-}
-
 // Written to memory by itself, under layouts that can be turned to the writing side.
 static bool writes_itself(const Expr *e)
 {
@@ -25,7 +16,7 @@ static bool writes_itself(const Expr *e)
     if (needs_wrapped(e))
         return writes_itself(e->arg[0]);
     if (pattern_info[e->pattern].group == G_VIEW)
-        return invertible(e->pattern) && writes_itself(data_of(e));
+        return pattern_inverts(e->pattern) && writes_itself(data_of(e));
     return true;
 }
 

@@ -113,7 +113,7 @@ static const Expr *invariant(const Expr *expr, int64_t least, const Bound *bound
     if (loop && nest && !mentions_bound(value, bound))
         return value;
     const Expr *found = NULL;
-    for (int i = 0; i < expr->narg && !found && !guards(expr, i); i++) {
+    for (int i = 0; i < expr->narg && !found && !expr_guards(expr, i); i++) {
         bool in = expr->kind == E_LET && i == 1;
         found =
             invariant(expr->arg[i], least,
@@ -190,7 +190,7 @@ static bool find_common(Common *c, const Expr *expr, const Bound *within,
         c->value = value;
         return true;
     }
-    for (int i = 0; i < expr->narg && !guards(expr, i); i++) {
+    for (int i = 0; i < expr->narg && !expr_guards(expr, i); i++) {
         bool in = expr->kind == E_LET && i == 1;
         if (find_common(c, expr->arg[i],
                         in || expr->kind == E_LAMBDA ? &(Bound){expr, within} : within,
@@ -207,7 +207,7 @@ static bool find_map(Common *c, const Expr *expr, const Bound *bound)
         if (find_common(c, expr->fun->arg[0], NULL, bound))
             return true;
     }
-    for (int i = 0; i < expr->narg && !guards(expr, i); i++) {
+    for (int i = 0; i < expr->narg && !expr_guards(expr, i); i++) {
         bool in = expr->kind == E_LET && i == 1;
         if (find_map(c, expr->arg[i],
                      in || expr->kind == E_LAMBDA ? &(Bound){expr, bound} : bound))

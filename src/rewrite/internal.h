@@ -63,7 +63,6 @@ Expr *name_inputs(Rewrite *rw, Inputs *in, const Expr *x); // x by these names
 Expr *with_inputs(Rewrite *rw, const Inputs *in, Expr *body);
 
 // match.c
-bool guards(const Expr *expr, int arg); // is that argument computed only if others say so?
 bool is_dims(const Expr *expr, Pattern p, int dims);
 bool is_threads(Pattern p);                     // mapGlb, mapWrg, mapLcl
 const Expr *data_of(const Expr *pattern);       // its array argument

@@ -4,12 +4,6 @@
 
 #include "rewrite/internal.h"
 
-bool guards(const Expr *expr, int arg)
-{
-    return expr->kind == E_OP && arg > 0 &&
-           (expr->op == OP_SELECT || expr->op == OP_AND || expr->op == OP_OR);
-}
-
 bool is_dims(const Expr *expr, Pattern p, int dims)
 {
     return expr_is(expr, p) && expr->dims == dims;

@@ -348,7 +348,7 @@ static void note_operands(Staging *s, const Expr *expr, bool guarded)
     const Expr *pick = row_access(s, expr, guarded, &from);
     if (!pick) {
         for (int i = 0; i < expr->narg; i++)
-            note_operands(s, expr->arg[i], guarded || guards(expr, i));
+            note_operands(s, expr->arg[i], guarded || expr_guards(expr, i));
         if (expr->fun)
             note_operands(s, expr->fun, guarded);
         return;
@@ -376,7 +376,7 @@ static Expr *redirect(Staging *s, Expr *expr, Param *within, bool guarded)
         return expr_at(s->rw->ir, row, copy_of(s->rw, pick->arg[1]));
     }
     for (int a = 0; a < expr->narg; a++)
-        expr->arg[a] = redirect(s, expr->arg[a], within, guarded || guards(expr, a));
+        expr->arg[a] = redirect(s, expr->arg[a], within, guarded || expr_guards(expr, a));
     if (expr->fun)
         expr->fun = redirect(s, expr->fun, within, guarded);
     return expr;

@@ -14,7 +14,7 @@ static bool find_let(const Expr *expr, Path *at)
 {
     if (expr->kind == E_LET)
         return true;
-    for (int i = 0; i < expr->narg && !guards(expr, i); i++) {
+    for (int i = 0; i < expr->narg && !expr_guards(expr, i); i++) {
         if (!path_push(at, i))
             return false;
         if (find_let(expr->arg[i], at))

@@ -73,8 +73,7 @@ bool folds_together(const Expr *reduce)
 
 static bool has_only_integers(const Type *type)
 {
-    while (type->kind == T_ARRAY)
-        type = type->elem;
+    type = type_leaf(type);
     return type->kind == T_SCALAR && !scalar_info[type->scalar].floating;
 }
 

@@ -81,21 +81,24 @@ static bool needed(const Helper *helper, const Uses *uses)
     return false;
 }
 
+// holes: what a text has where others come in, and those.
+static void put_with(Buf *out, const char *text, const char *holes, const char *const *with)
+{
+    for (const char *hole; *text; text++)
+        if ((hole = strchr(holes, *text)))
+            buf_puts(out, with[hole - holes]);
+        else
+            buf_putc(out, *text);
+}
+
 static void put_helpers(Buf *out, const Helper *helper, int n, const char *function,
                         const Uses *uses)
 {
-    bool any = false;
-    for (int i = 0; i < n; i++) {
-        if (!needed(&helper[i], uses))
-            continue;
-        for (const char *c = helper[i].text; *c; c++)
-            if (*c == '@')
-                buf_puts(out, function);
-            else
-                buf_putc(out, *c);
-        any = true;
-    }
-    buf_puts(out, any ? "\n" : "");
+    size_t before = out->len;
+    for (int i = 0; i < n; i++)
+        if (needed(&helper[i], uses))
+            put_with(out, helper[i].text, "@", &function);
+    buf_puts(out, out->len > before ? "\n" : "");
 }
 
 // A bf16 is held as the upper half of the float that it is; operations compute in float.
@@ -222,12 +225,9 @@ static void put_strict(Buf *out, int n, const char *start, const char *type,
                        const char *suffix, const Uses *uses)
 {
     for (int i = 0; i < n; i++)
-        for (const char *c = strict_helper[i].text; *c && needed(&strict_helper[i], uses);
-             c++)
-            if (*c == '@' || *c == 'T' || *c == 'S')
-                buf_puts(out, *c == '@' ? start : *c == 'T' ? type : suffix);
-            else
-                buf_putc(out, *c);
+        if (needed(&strict_helper[i], uses))
+            put_with(out, strict_helper[i].text, "@TS",
+                     (const char *const[]){start, type, suffix});
 }
 
 // Of C, which has the root, and of CUDA.

@@ -252,16 +252,10 @@ static void put_chain(IrPrinter *pr, const Expr *expr, int indent,
                       const PrintedNames *names)
 {
     const Expr *data = expr->arg[expr->narg - 1];
-    if (is_stage(data))
+    if (data->kind == E_PATTERN && pattern_info[data->pattern].data > 0)
         put_chain(pr, data, indent, names);
-    else if (data->kind == E_PATTERN && pattern_info[data->pattern].data > 0) {
-        put(pr, data->arg[data->narg - 1], LEVEL_OR, indent + STEP, names);
-        soft_break(pr, indent + STEP);
-        buf_puts(pr->out, "|> ");
-        put_pattern(pr, data, true, indent + STEP, names);
-    } else {
+    else
         put(pr, data, LEVEL_OR, indent + STEP, names);
-    }
     soft_break(pr, indent + STEP);
     buf_puts(pr->out, "|> ");
     put_pattern(pr, expr, true, indent + STEP, names);

@@ -51,14 +51,8 @@ Expr *rule_joinSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 // The input with k neutral elements more, split into parts of n.
 static Expr *parts_of(Rewrite *rw, const Expr *reduce, const Arith *k, const Arith *n)
 {
-    const Arith *both[] = {num(rw, 0), k};
     Expr *in = copy_of(rw, reduce->arg[1]);
-    if (both[1] != both[0]) {
-        Expr *arg[] = {start_value(rw, reduce->arg[0]), in};
-        in = expr_pattern(rw->ir, P_PAD, 1, 0, both, NULL, arg, 2);
-        in->mode = PAD_CONSTANT;
-    }
-    return make_sized(rw, P_SPLIT, n, in);
+    return make_sized(rw, P_SPLIT, n, with_neutral(rw, reduce, k, in));
 }
 
 static Expr *parts_of_size(Rewrite *rw, const Expr *reduce, int64_t n)
@@ -139,9 +133,7 @@ Expr *rule_partialReduceTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
     int64_t down = (rows + height - 1) / height;
     const Arith *more[] = {num(rw, 0), num(rw, down * height - rows), num(rw, 0),
                            num(rw, across * width - columns)};
-    Expr *pad[] = {start_value(rw, at->arg[0]), in};
-    in = expr_pattern(rw->ir, P_PAD, 2, 0, more, NULL, pad, 2);
-    in->mode = PAD_CONSTANT;
+    in = make_pad(rw, 2, more, start_value(rw, at->arg[0]), in);
     in = make(rw, P_SPLIT, 2, (const Arith *[]){num(rw, height), num(rw, width)}, NULL, in);
     Param *tile = fresh(rw, "tile");
     Expr *flat = make_lambda(rw, tile, make1(rw, P_JOIN, use(rw, tile)));

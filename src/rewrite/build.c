@@ -35,6 +35,19 @@ Expr *make_zip(Rewrite *rw, int dims, Expr **part, int n)
     return expr_pattern(rw->ir, P_ZIP, dims, 0, NULL, NULL, part, n);
 }
 
+Expr *make_pad(Rewrite *rw, int dims, const Arith *const *nums, Expr *value, Expr *in)
+{
+    Expr *pad = expr_pattern(rw->ir, P_PAD, dims, 0, nums, NULL, (Expr *[]){value, in}, 2);
+    pad->mode = PAD_CONSTANT;
+    return pad;
+}
+
+Expr *with_neutral(Rewrite *rw, const Expr *fold, const Arith *k, Expr *in)
+{
+    const Arith *both[] = {num(rw, 0), k};
+    return k == both[0] ? in : make_pad(rw, 1, both, start_value(rw, fold->arg[0]), in);
+}
+
 Expr *make_lambda(Rewrite *rw, Param *param, Expr *body)
 {
     return expr_lambda(rw->ir, &param, 1, body);

@@ -82,9 +82,8 @@ static Expr *rows_of(Rewrite *rw, const Expr *x, const Arith *n)
     if (more == num(rw, 0))
         return make_sized(rw, P_SPLIT, n, copy_of(rw, x));
     const Arith *both[] = {num(rw, 0), more};
-    Expr *arg[] = {expr_literal(rw->ir, -1, false), component(rw, x, 0)};
-    Expr *key = expr_pattern(rw->ir, P_PAD, 1, 0, both, NULL, arg, 2);
-    key->mode = PAD_CONSTANT;
+    Expr *none = expr_literal(rw->ir, -1, false);
+    Expr *key = make_pad(rw, 1, both, none, component(rw, x, 0));
     Expr *part[] = {key, pad_far(rw, 1, &more, component(rw, x, 1))};
     return make_sized(rw, P_SPLIT, n, make_zip(rw, 1, part, 2));
 }

@@ -47,19 +47,25 @@ Expr *rule_mapFissionArg(Rewrite *rw, const Expr *at, const RuleArgs *args)
                     first_map(rw, at, body->arg[i]));
 }
 
-Expr *rule_mapFissionZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
+// The map of what follows the let, which is given the values of the first map, too.
+static Expr *second_map(Rewrite *rw, const Expr *at, Param *t, Expr *values)
 {
-    (void)args;
-    if (!expr_is(at, P_MAP) || at->fun->arg[0]->kind != E_LET)
-        return NULL;
     const Expr *let = at->fun->arg[0];
-    Param *t = fresh(rw, "t");
-    Expr *part[] = {first_map(rw, at, let->arg[0]), copy_of(rw, at->arg[0])};
+    Expr *part[] = {values, copy_of(rw, at->arg[0])};
     const Expr *rest =
         expr_replace(rw->ir, let->arg[1], let->param, expr_get(rw->ir, use(rw, t), 0));
     rest = expr_replace(rw->ir, rest, at->fun->params[0], expr_get(rw->ir, use(rw, t), 1));
     return make_map(rw, at->dims, make_lambda(rw, t, copy_of(rw, rest)),
                     make_zip(rw, at->dims, part, 2));
+}
+
+Expr *rule_mapFissionZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!expr_is(at, P_MAP) || at->fun->arg[0]->kind != E_LET)
+        return NULL;
+    Param *t = fresh(rw, "t");
+    return second_map(rw, at, t, first_map(rw, at, at->fun->arg[0]->arg[0]));
 }
 
 Expr *rule_mapFissionLet(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -69,12 +75,7 @@ Expr *rule_mapFissionLet(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     const Expr *let = at->fun->arg[0];
     Param *p = fresh(rw, let->param->name), *t = fresh(rw, "t");
-    const Expr *rest =
-        expr_replace(rw->ir, let->arg[1], let->param, expr_get(rw->ir, use(rw, t), 0));
-    rest = expr_replace(rw->ir, rest, at->fun->params[0], expr_get(rw->ir, use(rw, t), 1));
-    Expr *both[] = {use(rw, p), copy_of(rw, at->arg[0])};
-    Expr *map =
-        make_map(rw, 1, make_lambda(rw, t, copy_of(rw, rest)), make_zip(rw, 1, both, 2));
+    Expr *map = second_map(rw, at, t, use(rw, p));
     return expr_let(rw->ir, p, first_map(rw, at, let->arg[0]), map);
 }
 

@@ -7,11 +7,10 @@
 
 #include "rewrite/internal.h"
 
-// Folds of one function, over other arrays.
+// A fold of the same function over another array.
 static Expr *fold_of(Rewrite *rw, const Expr *reduce, Param *in)
 {
-    return make_reduce(rw, P_REDSEQ, copy_of(rw, reduce->fun), copy_of(rw, reduce->arg[0]),
-                       use(rw, in));
+    return fold_like(rw, reduce, P_REDSEQ, use(rw, in));
 }
 
 static Expr *lcl(Rewrite *rw, Param *param, Expr *body, Expr *in)
@@ -30,31 +29,19 @@ Expr *put_at(Rewrite *rw, const Expr *expr, const Path *at, Expr *value)
     return copy;
 }
 
-// The array with k neutral elements more.
-static Expr *filled(Rewrite *rw, const Expr *reduce, const Arith *more, Expr *in)
-{
-    if (more == num(rw, 0))
-        return in;
-    Expr *arg[] = {start_value(rw, reduce->arg[0]), in};
-    const Arith *both[] = {num(rw, 0), more};
-    in = expr_pattern(rw->ir, P_PAD, 1, 0, both, NULL, arg, 2);
-    in->mode = PAD_CONSTANT;
-    return in;
-}
-
 // Neighbours, n of them, by an item.
 static Expr *near_shares(Rewrite *rw, const Expr *reduce, Expr *in, const Arith *len,
                          int64_t n)
 {
     Param *own = fresh(rw, "own");
-    in = filled(rw, reduce, missing(rw, len, n), in);
+    in = with_neutral(rw, reduce, missing(rw, len, n), in);
     return lcl(rw, own, fold_of(rw, reduce, own), make_sized(rw, P_SPLIT, num(rw, n), in));
 }
 
 // What each of l items folds: every l-th group of v neighbours.
 static Expr *own_shares(Rewrite *rw, const Expr *reduce, Expr *in, int64_t l, int64_t v)
 {
-    in = filled(rw, reduce, missing(rw, len_of(reduce->arg[1], 0), l * v), in);
+    in = with_neutral(rw, reduce, missing(rw, len_of(reduce->arg[1], 0), l * v), in);
     Param *own = fresh(rw, "own");
     if (v == 1) {
         Expr *lines = make_sized(rw, P_SPLIT, num(rw, l), in);
@@ -75,29 +62,21 @@ enum { TREE_FAN = 8, TREE_LEVELS = 8 };
 // The levels of a fold by l items, each held in local memory: an eighth of the items fold
 // eight of what is left, till so few are left that any item may fold them. Eight make three
 // barriers of 256 items, and none needs more than eight loads.
-typedef struct {
-    int n;
-    Param *param[TREE_LEVELS];
-    Expr *value[TREE_LEVELS];
-} Tree;
-
 static bool may_share(const Expr *reduce, int64_t l, int64_t v)
 {
     return (is_operation(reduce) || folds_by_parts(reduce)) && l >= 1 && v >= 1 &&
            l <= 1 << 16 && v <= 16;
 }
 
-static Expr *add_level(Rewrite *rw, Tree *t, Expr *value)
+static Expr *add_level(Rewrite *rw, NamedValues *t, Expr *value)
 {
-    t->param[t->n] = fresh(rw, "found");
-    t->value[t->n++] = value;
-    return use(rw, t->param[t->n - 1]);
+    return name_value(rw, t, "found", make1(rw, P_TOLOCAL, value));
 }
 
 // Neighbours at each level, so that the order stays. An odd number of them keeps items
 // apart in the banks of local memory.
-static void tree_in_order(Rewrite *rw, Tree *t, const Expr *reduce, Expr *in, int64_t len,
-                          int64_t l)
+static void tree_in_order(Rewrite *rw, NamedValues *t, const Expr *reduce, Expr *in,
+                          int64_t len, int64_t l)
 {
     for (int64_t n = (len + l - 1) / l | (l > 1); t->n < TREE_LEVELS; n = TREE_FAN | 1) {
         in = add_level(rw, t, near_shares(rw, reduce, in, num(rw, len), n));
@@ -107,8 +86,8 @@ static void tree_in_order(Rewrite *rw, Tree *t, const Expr *reduce, Expr *in, in
     }
 }
 
-static void tree_by_lines(Rewrite *rw, Tree *t, const Expr *reduce, Expr *in, int64_t l,
-                          int64_t v)
+static void tree_by_lines(Rewrite *rw, NamedValues *t, const Expr *reduce, Expr *in,
+                          int64_t l, int64_t v)
 {
     in = add_level(rw, t, own_shares(rw, reduce, in, l, v));
     for (; l % TREE_FAN == 0 && l > TREE_FAN && t->n < TREE_LEVELS; l /= TREE_FAN) {
@@ -120,23 +99,16 @@ static void tree_by_lines(Rewrite *rw, Tree *t, const Expr *reduce, Expr *in, in
 }
 
 // False where the length of what keeps its order is not known.
-static bool tree_of(Rewrite *rw, Tree *t, const Expr *reduce, Expr *in, int64_t l,
+static bool tree_of(Rewrite *rw, NamedValues *t, const Expr *reduce, Expr *in, int64_t l,
                     int64_t v)
 {
     int64_t len;
-    *t = (Tree){0};
+    *t = (NamedValues){0};
     if (is_commutative(reduce))
         tree_by_lines(rw, t, reduce, in, l, v);
     else if (arith_is_const(len_of(reduce->arg[1], 0), &len))
         tree_in_order(rw, t, reduce, in, len, l);
     return t->n > 0;
-}
-
-static Expr *with_levels(Rewrite *rw, Tree *t, Expr *body)
-{
-    while (t->n-- > 0)
-        body = expr_let(rw->ir, t->param[t->n], make1(rw, P_TOLOCAL, t->value[t->n]), body);
-    return body;
 }
 
 Expr *rule_reduceWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -147,13 +119,13 @@ Expr *rule_reduceWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Expr *reduce = path_find(at->fun->arg[0], &where);
     if (!may_share(reduce, args->at[0], args->at[1]) || !at_host(rw))
         return NULL;
-    Tree t;
+    NamedValues t;
     if (!tree_of(rw, &t, reduce, copy_of(rw, reduce->arg[1]), args->at[0], args->at[1]))
         return NULL;
     Expr *rest = fold_of(rw, reduce, t.param[t.n - 1]);
     Expr *whole = put_at(rw, at->fun->arg[0], &where, rest);
     Expr *body =
-        with_levels(rw, &t, lcl(rw, fresh(rw, "only"), whole, counting(rw, num(rw, 1))));
+        with_names(rw, &t, lcl(rw, fresh(rw, "only"), whole, counting(rw, num(rw, 1))));
     Expr *f = copy_of(rw, make_lambda(rw, at->fun->params[0], body));
     return make1(rw, P_JOIN, make(rw, P_MAPWRG, 1, NULL, f, copy_of(rw, at->arg[0])));
 }
@@ -169,13 +141,12 @@ Expr *rule_reduceLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (!expr_is(at, P_REDUCE) || !may_share(at, args->at[0], args->at[1]) ||
         !by_all_items(rw))
         return NULL;
-    Tree t;
-    Inputs in = {0};
+    NamedValues t, in = {0};
     bool near = keeps_order(at);
     Expr *x = near ? name_inputs(rw, &in, at->arg[1]) : copy_of(rw, at->arg[1]);
     if (!tree_of(rw, &t, at, x, args->at[0], args->at[1]))
         return NULL;
-    return with_inputs(rw, &in, with_levels(rw, &t, fold_of(rw, at, t.param[t.n - 1])));
+    return with_names(rw, &in, with_names(rw, &t, fold_of(rw, at, t.param[t.n - 1])));
 }
 
 // Do lanes exchange such values?
@@ -203,7 +174,14 @@ Expr *rule_reduceLanes(Rewrite *rw, const Expr *at, const RuleArgs *args)
         use(rw, y));
 }
 
-Expr *name_inputs(Rewrite *rw, Inputs *in, const Expr *x)
+Expr *name_value(Rewrite *rw, NamedValues *names, const char *name, Expr *value)
+{
+    names->param[names->n] = fresh(rw, name);
+    names->value[names->n] = value;
+    return use(rw, names->param[names->n++]);
+}
+
+Expr *name_inputs(Rewrite *rw, NamedValues *in, const Expr *x)
 {
     if (is_dims(x, P_ZIP, 1) && x->narg <= PARTS_MAX) {
         Expr *part[PARTS_MAX];
@@ -213,15 +191,13 @@ Expr *name_inputs(Rewrite *rw, Inputs *in, const Expr *x)
     }
     if (expr_is(x, P_ARRAY) || in->n == PARTS_MAX)
         return copy_of(rw, x);
-    in->param[in->n] = fresh(rw, "in");
-    in->value[in->n] = copy_of(rw, x);
-    return use(rw, in->param[in->n++]);
+    return name_value(rw, in, "in", copy_of(rw, x));
 }
 
-Expr *with_inputs(Rewrite *rw, const Inputs *in, Expr *body)
+Expr *with_names(Rewrite *rw, const NamedValues *names, Expr *body)
 {
-    for (int i = in->n - 1; i >= 0; i--)
-        body = expr_let(rw->ir, in->param[i], in->value[i], body);
+    for (int i = names->n - 1; i >= 0; i--)
+        body = expr_let(rw->ir, names->param[i], names->value[i], body);
     return body;
 }
 

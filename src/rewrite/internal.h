@@ -23,6 +23,10 @@ Expr *fold_like(Rewrite *rw, const Expr *fold, Pattern p, Expr *in);
 Expr *arith_of(Rewrite *rw, Op op, Expr *a, int64_t b); // a op b
 Expr *make_reduce(Rewrite *rw, Pattern p, Expr *fun, Expr *init, Expr *in);
 Expr *make_zip(Rewrite *rw, int dims, Expr **part, int n);
+// More elements of that value: two numbers for each dimension, before and behind.
+Expr *make_pad(Rewrite *rw, int dims, const Arith *const *nums, Expr *value, Expr *in);
+// What a fold folds, or is to, with k neutral elements more.
+Expr *with_neutral(Rewrite *rw, const Expr *fold, const Arith *k, Expr *in);
 Expr *make_lambda(Rewrite *rw, Param *param, Expr *body);
 Expr *make_identity(Rewrite *rw);
 Expr *counting(Rewrite *rw, const Arith *len); // the array 0, 1, ...
@@ -52,15 +56,18 @@ const Arith *missing(Rewrite *rw, const Arith *len, int64_t n);
 
 // A copy of the expression with another one in that place.
 Expr *put_at(Rewrite *rw, const Expr *expr, const Path *at, Expr *value);
-// group.c: names for the arrays that items read neighbours of, the parts of a zip each, so
-// that they can be held in local memory.
+// group.c: names that stand around a body, each known to those after it.
 typedef struct {
     Param *param[PARTS_MAX];
     Expr *value[PARTS_MAX];
     int n;
-} Inputs;
-Expr *name_inputs(Rewrite *rw, Inputs *in, const Expr *x); // x by these names
-Expr *with_inputs(Rewrite *rw, const Inputs *in, Expr *body);
+} NamedValues;
+// The value by a new name; n must be below PARTS_MAX.
+Expr *name_value(Rewrite *rw, NamedValues *names, const char *name, Expr *value);
+// The arrays that items read neighbours of by names, the parts of a zip each, so that they
+// can be held in local memory.
+Expr *name_inputs(Rewrite *rw, NamedValues *in, const Expr *x);
+Expr *with_names(Rewrite *rw, const NamedValues *names, Expr *body);
 
 // match.c
 bool is_dims(const Expr *expr, Pattern p, int dims);

@@ -22,10 +22,9 @@ static bool dims_fit(const Rewrite *rw, const Expr *at, const RuleArgs *args, Pa
     return true;
 }
 
-static Expr *threads(Rewrite *rw, const Expr *at, const RuleArgs *args, Pattern p)
+static Expr *nest_like(Rewrite *rw, const Expr *at, const int64_t *par, Pattern p)
 {
-    return make_nest(rw, p, at->dims, args->at, copy_of(rw, at->fun),
-                     copy_of(rw, at->arg[0]));
+    return make_nest(rw, p, at->dims, par, copy_of(rw, at->fun), copy_of(rw, at->arg[0]));
 }
 
 Expr *rule_mapGlb(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -34,7 +33,7 @@ Expr *rule_mapGlb(Rewrite *rw, const Expr *at, const RuleArgs *args)
         inside(rw, P_MAPLCL, -1) || expr_find_pattern(at->fun, P_MAPWRG) ||
         expr_find_pattern(at->fun, P_MAPLCL))
         return NULL;
-    return threads(rw, at, args, P_MAPGLB);
+    return nest_like(rw, at, args->at, P_MAPGLB);
 }
 
 Expr *rule_mapWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -42,7 +41,7 @@ Expr *rule_mapWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (!dims_fit(rw, at, args, P_MAPWRG) || inside_loop(rw) || inside(rw, P_MAPGLB, -1) ||
         inside(rw, P_MAPLCL, -1) || expr_find_pattern(at->fun, P_MAPGLB))
         return NULL;
-    return threads(rw, at, args, P_MAPWRG);
+    return nest_like(rw, at, args->at, P_MAPWRG);
 }
 
 Expr *rule_mapLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -51,7 +50,7 @@ Expr *rule_mapLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
         inside_abstract(rw) || expr_find_pattern(at->fun, P_MAPGLB) ||
         expr_find_pattern(at->fun, P_MAPWRG))
         return NULL;
-    return threads(rw, at, args, P_MAPLCL);
+    return nest_like(rw, at, args->at, P_MAPLCL);
 }
 
 static bool without_threads(const Expr *f)
@@ -65,8 +64,7 @@ Expr *rule_mapSeq(Rewrite *rw, const Expr *at, const RuleArgs *args)
     (void)args;
     if (!expr_is(at, P_MAP) || !without_threads(at->fun))
         return NULL;
-    return make_nest(rw, P_MAPSEQ, at->dims, NULL, copy_of(rw, at->fun),
-                     copy_of(rw, at->arg[0]));
+    return nest_like(rw, at, NULL, P_MAPSEQ);
 }
 
 Expr *rule_mapSeqUnroll(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -77,14 +75,12 @@ Expr *rule_mapSeqUnroll(Rewrite *rw, const Expr *at, const RuleArgs *args)
     for (int k = 0; k < at->dims; k++)
         if (!arith_is_const(len_of(at, k), NULL))
             return NULL;
-    return make_nest(rw, P_MAPUNROLL, at->dims, NULL, copy_of(rw, at->fun),
-                     copy_of(rw, at->arg[0]));
+    return nest_like(rw, at, NULL, P_MAPUNROLL);
 }
 
 static Expr *fold(Rewrite *rw, const Expr *at, Pattern p)
 {
-    return make_reduce(rw, p, copy_of(rw, at->fun), copy_of(rw, at->arg[0]),
-                       copy_of(rw, at->arg[1]));
+    return fold_like(rw, at, p, copy_of(rw, at->arg[1]));
 }
 
 Expr *rule_reduceSeq(Rewrite *rw, const Expr *at, const RuleArgs *args)

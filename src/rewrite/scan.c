@@ -18,10 +18,7 @@ Expr *fold_like(Rewrite *rw, const Expr *scan, Pattern p, Expr *in)
 static Expr *before_parts(Rewrite *rw, const Expr *scan, Expr *prefixes)
 {
     const Arith *both[] = {num(rw, 1), num(rw, 0)};
-    Expr *arg[] = {start_value(rw, scan->arg[0]), prefixes};
-    Expr *pad = expr_pattern(rw->ir, P_PAD, 1, 0, both, NULL, arg, 2);
-    pad->mode = PAD_CONSTANT;
-    return pad;
+    return make_pad(rw, 1, both, start_value(rw, scan->arg[0]), prefixes);
 }
 
 // The elements split into parts of n; the last one ends with copies of the last element.
@@ -132,10 +129,8 @@ Expr *rule_scanShift(Rewrite *rw, const Expr *at, const RuleArgs *args)
         !folds_by_parts(scan))
         return NULL;
     Expr *first = make_sized(rw, P_TAKE, take->num[0], copy_of(rw, scan->arg[1]));
-    Expr *arg[] = {copy_of(rw, at->arg[0]), first};
-    Expr *in = expr_pattern(rw->ir, P_PAD, 1, 0, at->num, NULL, arg, 2);
-    in->mode = PAD_CONSTANT;
-    return fold_like(rw, scan, P_SCAN, in);
+    return fold_like(rw, scan, P_SCAN,
+                     make_pad(rw, 1, at->num, copy_of(rw, at->arg[0]), first));
 }
 
 Expr *rule_scanAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -156,16 +151,12 @@ enum { ALONE = 16, FAN = 16 };
 
 typedef struct {
     const Expr *scan;
-    Param *param[16];
-    Expr *value[16];
-    int n;
+    NamedValues names;
 } Levels;
 
 static Expr *level(Rewrite *rw, Levels *t, const char *name, Expr *value)
 {
-    t->param[t->n] = fresh(rw, name);
-    t->value[t->n] = make1(rw, P_TOLOCAL, value);
-    return use(rw, t->param[t->n++]);
+    return name_value(rw, &t->names, name, make1(rw, P_TOLOCAL, value));
 }
 
 // Each part of n by an item. An odd n keeps the items apart in the banks of local memory.
@@ -213,14 +204,12 @@ Expr *rule_scanLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Levels t = {.scan = at};
     int64_t n = (len + l - 1) / l | 1;
-    Inputs in = {0};
+    NamedValues in = {0};
     Param *part = fresh(rw, "part");
     Expr *own = own_prefixes(rw, &t, name_inputs(rw, &in, at->arg[1]), len, n);
     Expr *last = expr_at(rw->ir, use(rw, part), expr_num(rw->ir, num(rw, n - 1)));
     Expr *totals = make_map(rw, 1, make_lambda(rw, part, last), own);
     Expr *prefixes = prefixes_of(rw, &t, totals, (len + n - 1) / n);
     Expr *body = shifted(rw, at, P_MAP, copy_of(rw, own), prefixes, len, n);
-    while (t.n-- > 0)
-        body = expr_let(rw->ir, t.param[t.n], t.value[t.n], body);
-    return with_inputs(rw, &in, body);
+    return with_names(rw, &in, with_names(rw, &t.names, body));
 }

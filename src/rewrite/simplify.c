@@ -63,10 +63,8 @@ Expr *rule_vectorOfScalar(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 static Expr *order_undone(Rewrite *rw, const Expr *at, Pattern outer, Pattern inner)
 {
-    if (!expr_is(at, outer) || !expr_is(at->arg[0], inner) ||
-        !expr_equal(at->fun, at->arg[0]->fun))
-        return NULL;
-    return copy_of(rw, at->arg[0]->arg[0]);
+    Expr *x = undone(rw, at, outer, inner);
+    return x && expr_equal(at->fun, at->arg[0]->fun) ? x : NULL;
 }
 
 Expr *rule_gatherOfScatter(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -107,15 +105,21 @@ Expr *rule_letInline(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return expr_replace(rw->ir, at->arg[1], at->param, value);
 }
 
-Expr *rule_padNothing(Rewrite *rw, const Expr *at, const RuleArgs *args)
+// What a pattern with numbers that are all 0 is given.
+static Expr *unchanged(Rewrite *rw, const Expr *at, Pattern p)
 {
-    (void)args;
-    if (!expr_is(at, P_PAD))
+    if (!expr_is(at, p))
         return NULL;
     for (int i = 0; i < at->nnum; i++)
         if (at->num[i] != num(rw, 0))
             return NULL;
     return copy_of(rw, data_of(at));
+}
+
+Expr *rule_padNothing(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    return unchanged(rw, at, P_PAD);
 }
 
 Expr *rule_takeAll(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -132,12 +136,7 @@ Expr *rule_takeAll(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_dropNothing(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!expr_is(at, P_DROP))
-        return NULL;
-    for (int k = 0; k < at->dims; k++)
-        if (at->num[k] != num(rw, 0))
-            return NULL;
-    return copy_of(rw, at->arg[0]);
+    return unchanged(rw, at, P_DROP);
 }
 
 Expr *rule_slideSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)

@@ -361,9 +361,8 @@ static void put_strided_loop(Printer *p, const Stm *stm)
 // A loop of the same dimension, extent and depth as an earlier one has the same variable.
 static void put_id(Printer *p, const Stm *stm)
 {
-    for (int i = 0; i < p->ids.len; i++)
-        if (p->ids.at[i] == stm->iter)
-            return;
+    if (list_has(p->ids.at, p->ids.len, stm->iter))
+        return;
     put_form(p, "const %s %i = ", index_type(p), stm->iter);
     put_id_value(p, stm->loop, stm->dim);
     put_line(p, ";");

@@ -15,15 +15,10 @@ static void use_arith(Collect *c, const Arith *a)
 {
     if (!a || !c->sizes)
         return;
-    if (a->kind == A_VAR) {
-        for (int i = 0; i < c->pass->program->sizes.len; i++)
-            if (c->pass->program->sizes.at[i].arith == a) {
-                for (int k = 0; k < c->kernel->sizes.len; k++)
-                    if (c->kernel->sizes.at[k] == a)
-                        return;
-                VEC_PUSH(c->pass->arena, &c->kernel->sizes, a);
-            }
-    }
+    for (int i = 0; a->kind == A_VAR && i < c->pass->program->sizes.len; i++)
+        if (c->pass->program->sizes.at[i].arith == a &&
+            !list_has(c->kernel->sizes.at, c->kernel->sizes.len, a))
+            VEC_PUSH(c->pass->arena, &c->kernel->sizes, a);
     for (int i = 0; i < a->n; i++)
         use_arith(c, a->term[i].arg);
 }
@@ -56,12 +51,10 @@ static void use_index(Collect *c, const Arith *index)
 
 static void use_buffer(Collect *c, const Buffer *buffer)
 {
-    if (buffer->space != MEM_GLOBAL)
-        return;
     Kernel *kernel = c->kernel;
-    for (int i = 0; i < kernel->params.len; i++)
-        if (kernel->params.at[i] == buffer)
-            return;
+    if (buffer->space != MEM_GLOBAL ||
+        list_has(kernel->params.at, kernel->params.len, buffer))
+        return;
     VEC_PUSH(c->pass->arena, &kernel->params, (Buffer *)buffer);
     int i = kernel->params.len - 1;
     for (; i > 0 && kernel->params.at[i - 1]->number > buffer->number; i--)
@@ -82,13 +75,8 @@ static void use_value(Collect *c, const KExpr *k)
         use_arith(c, k->arith);
     if (k->buffer)
         use_buffer(c, k->buffer);
-    if (k->kind == K_CALL) {
-        bool known = false;
-        for (int i = 0; i < c->kernel->funs.len; i++)
-            known |= c->kernel->funs.at[i] == k->callee;
-        if (!known)
-            VEC_PUSH(c->pass->arena, &c->kernel->funs, k->callee);
-    }
+    if (k->kind == K_CALL && !list_has(c->kernel->funs.at, c->kernel->funs.len, k->callee))
+        VEC_PUSH(c->pass->arena, &c->kernel->funs, k->callee);
     for (int i = 0; i < k->n && k->arg; i++)
         use_value(c, k->arg[i]);
     for (int i = 0; i < k->n && k->cond; i++)

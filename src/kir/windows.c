@@ -62,10 +62,7 @@ static void find_stores(Windows *w, const Block *block)
 
 static bool is_read_only(const Windows *w, const Buffer *buffer)
 {
-    for (int i = 0; i < w->written.len; i++)
-        if (w->written.at[i] == buffer)
-            return false;
-    return buffer->space == MEM_GLOBAL;
+    return buffer->space == MEM_GLOBAL && !list_has(w->written.at, w->written.len, buffer);
 }
 
 static int number_of(const Windows *w, const KExpr *e)

@@ -14,11 +14,16 @@ static KExpr *k_new(Lower *l, KExprKind kind, const Type *type)
     return k;
 }
 
-static const KExpr *const *copy_args(Lower *l, const KExpr *const *arg, int n)
+// One that is made of others.
+static KExpr *k_of(Lower *l, KExprKind kind, const Type *type, const KExpr *const *arg,
+                   int n)
 {
     const KExpr **copy = NEW_ARRAY(l->arena, const KExpr *, n);
     memcpy(copy, arg, (size_t)n * sizeof *copy);
-    return copy;
+    KExpr *k = k_new(l, kind, type);
+    k->arg = copy;
+    k->n = n;
+    return k;
 }
 
 const KExpr *k_literal(Lower *l, double number, const Type *type)
@@ -53,10 +58,8 @@ const KExpr *k_load(Lower *l, const Buffer *buffer, const Arith *index, const Ty
 const KExpr *k_op_sides(Lower *l, Op op, const Type *type, const KExpr *const *arg, int n,
                         const Side *sides)
 {
-    KExpr *k = k_new(l, K_OP, type);
+    KExpr *k = k_of(l, K_OP, type, arg, n);
     k->op = op;
-    k->arg = copy_args(l, arg, n);
-    k->n = n;
     k->side = sides;
     return k;
 }
@@ -69,10 +72,8 @@ const KExpr *k_op(Lower *l, Op op, const Type *type, const KExpr *const *arg, in
 const KExpr *k_call(Lower *l, const Function *callee, const Type *type,
                     const KExpr *const *arg, int n)
 {
-    KExpr *k = k_new(l, K_CALL, type);
+    KExpr *k = k_of(l, K_CALL, type, arg, n);
     k->callee = callee;
-    k->arg = copy_args(l, arg, n);
-    k->n = n;
     return k;
 }
 
@@ -89,28 +90,21 @@ const KExpr *k_cond(Lower *l, const Arith *const *cond, int n)
 
 const KExpr *k_vector(Lower *l, const Type *type, const KExpr *const *arg)
 {
-    KExpr *k = k_new(l, K_VECTOR, type);
-    k->arg = copy_args(l, arg, type->width);
-    k->n = type->width;
-    return k;
+    return k_of(l, K_VECTOR, type, arg, type->width);
 }
 
 const KExpr *k_lane(Lower *l, const KExpr *vector, int lane)
 {
     if (vector->kind == K_VECTOR)
         return vector->arg[lane];
-    KExpr *k = k_new(l, K_LANE, type_scalar(vector->type->scalar));
-    k->arg = copy_args(l, &vector, 1);
-    k->n = 1;
+    KExpr *k = k_of(l, K_LANE, type_scalar(vector->type->scalar), &vector, 1);
     k->lane = lane;
     return k;
 }
 
 const KExpr *k_shuffle(Lower *l, const KExpr *value, const Arith *lane)
 {
-    KExpr *k = k_new(l, K_SHUFFLE, value->type);
-    k->arg = copy_args(l, &value, 1);
-    k->n = 1;
+    KExpr *k = k_of(l, K_SHUFFLE, value->type, &value, 1);
     k->arith = lane;
     return k;
 }

@@ -13,15 +13,11 @@
 
 const View *lower_fail(Lower *l, Span span, const char *code, const char *format, ...)
 {
-    if (!l->failed) {
-        Buf text = buf_new();
-        va_list args;
-        va_start(args, format);
-        buf_vprintf(&text, format, args);
-        va_end(args);
-        diag_error(l->diags, span, code, "%s", text.text);
-        buf_release(&text);
-    }
+    va_list args;
+    va_start(args, format);
+    if (!l->failed)
+        diag_verror(l->diags, span, code, format, args);
+    va_end(args);
     l->failed = true;
     return view_value(l, k_literal(l, 0, type_scalar(S_INT)));
 }

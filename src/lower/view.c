@@ -91,6 +91,18 @@ const View *view_fold(Lower *l, const Type *type, const Expr *fold, const Env *e
     return view;
 }
 
+static View *view_pattern(Lower *l, ViewKind kind, const Type *type, const Expr *expr,
+                          const Env *env, const View *src)
+{
+    View *view = view_new(l, kind, type, src);
+    view->pattern = expr->pattern;
+    view->dims = expr->dims;
+    view->num = expr->num;
+    view->expr = expr;
+    view->env = env;
+    return view;
+}
+
 // A pattern over an evaluated source: layout, lazy map or generated array.
 const View *view_of(Lower *l, const Expr *expr, const Env *env, const View *src)
 {
@@ -100,12 +112,7 @@ const View *view_of(Lower *l, const Expr *expr, const Env *env, const View *src)
     ViewKind kind = expr->pattern == P_MAP     ? V_MAP
                     : expr->pattern == P_ARRAY ? V_ARRAY
                                                : V_LAYOUT;
-    View *view = view_new(l, kind, expr->type, src);
-    view->pattern = expr->pattern;
-    view->dims = expr->dims;
-    view->num = expr->num;
-    view->expr = expr;
-    view->env = env;
+    View *view = view_pattern(l, kind, expr->type, expr, env, src);
     if (expr->pattern == P_PAD && expr->mode == PAD_CONSTANT)
         view->fill = eval(l, expr->arg[0], env);
     return view;
@@ -503,30 +510,11 @@ const View *view_inverse(Lower *l, const Expr *expr, const Env *env, const View 
         return view_layout(l, P_ASVECTOR, 1, num, out, type);
     }
     case P_ASVECTOR: return view_layout(l, P_ASSCALAR, 1, NULL, out, type);
-    case P_SCATTER: {
-        View *view = view_new(l, V_LAYOUT, type, out);
-        view->pattern = P_SCATTER;
-        view->dims = 1;
-        view->expr = expr;
-        view->env = env;
-        return view;
-    }
-    case P_TAKE: {
-        View *view = view_new(l, V_CROP, type, out);
-        view->pattern = P_TAKE;
-        view->dims = expr->dims;
-        view->num = expr->num;
-        return view;
-    }
-    case P_MAP: {
-        if (!layout_function(expr->fun))
-            return NULL;
-        View *view = view_new(l, V_UNMAP, type, out);
-        view->expr = expr;
-        view->env = env;
-        view->dims = expr->dims;
-        return view;
-    }
+    case P_SCATTER: return view_pattern(l, V_LAYOUT, type, expr, env, out);
+    case P_TAKE: return view_pattern(l, V_CROP, type, expr, env, out);
+    case P_MAP:
+        return layout_function(expr->fun) ? view_pattern(l, V_UNMAP, type, expr, env, out)
+                                          : NULL;
     case P_UNZIP: return inverse_zip(l, expr, out);
     default: return NULL;
     }

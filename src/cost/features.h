@@ -42,18 +42,11 @@ typedef struct {
 extern const FeatureInfo feature_info[FEATURES];
 extern const char *const feature_group_name[FEATURE_GROUP_COUNT];
 
-// Shares of conditions that were counted: those of one program's candidates are mostly the
-// same ones. Of one thread.
-typedef struct Shares Shares;
-Shares *shares_new(void);
-void shares_free(Shares *shares); // accepts NULL
-
 // What features depend on besides the candidate.
 typedef struct {
     const DeviceModel *device;
     const Binding *binding; // values of generic sizes
     int nbinding;
-    Shares *shares; // NULL: none are remembered
 } FeatureSetting;
 
 // All features of the kernels of a unit. False if a size is not bound.

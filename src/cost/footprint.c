@@ -3,17 +3,17 @@
 // The lines of a group are put into sets, a buffer each.
 //
 //   method  the box of a part is the items of the group in the middle of the grid, and the
-//           iterations of sequential loops, an axis each; its index is made a linear form
-//           of them. Where a minimum, a quotient or a condition does not come out the same
-//           in the whole box, the box is cut. Axes that leave no line out between their
-//           steps lengthen the runs, the others are walked through.
+//           iterations of sequential loops. Axes that leave no line out between their steps
+//           lengthen the runs of scalars, the others repeat them.
 
 #include "cost/footprint.h"
+
+#include "cost/box.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { AXES_MAX = 12, RUNS_MAX = 1 << 14 };
+enum { RUNS_MAX = 1 << 14 };
 
 typedef struct {
     int64_t first, last; // inclusive
@@ -27,25 +27,10 @@ typedef struct {
     int64_t len; // lines
 } LineSet;
 
-typedef struct {
-    int64_t lo, hi; // scalars, inclusive
-} ScalarRun;
-
-// The values lo to hi of a loop; those of a loop over work-items that goes round are the
-// sums of two axes.
-typedef struct {
-    const BoundVar *of;
-    int64_t scale, lo, hi;
-} Axis;
-
-typedef struct {
-    int64_t at, coef[AXES_MAX];
-} LinearForm;
-
 // A part, and its index in the piece of the box looked at.
 typedef struct {
     const FootprintPart *part;
-    ScalarRun *run; // of its constants
+    IndexRange *run; // of its constants: scalars
     int nrun;
     bool executed;
     LinearForm form;
@@ -53,20 +38,15 @@ typedef struct {
 
 // Parts of one buffer whose indices and conditions have the same axes.
 typedef struct {
-    Scope *scope;
+    IndexBox box;
     Arena *arena;
     LineSet *set;
     int64_t line; // scalars
     int shift;    // that many bits of a position lie within a line; -1: no power of 2
     VEC(PartVisit) parts;
-    VEC(ScalarRun) runs; // room for those of parts that have the same form
-    Axis axis[AXES_MAX];
-    int naxis;
-    bool data;    // what was asked for depends on data
-    int cut;      // the axis to cut where no form was found,
-    int64_t last; // and the last value of its first piece
-    double left;  // runs that may still be added
-    double seen;  // points of the box that were visited
+    VEC(IndexRange) runs; // room for those of parts that have the same form
+    double left;          // runs that may still be added
+    double seen;          // points of the box that were visited
 } FootprintVisit;
 
 void footprint_init(Footprint *f, Arena *arena)
@@ -200,7 +180,7 @@ static int compare_constants(const void *a, const void *b)
 }
 
 // Of runs in order; returns how many are left.
-static int merge_runs(ScalarRun *run, int nrun, int64_t line)
+static int merge_runs(IndexRange *run, int nrun, int64_t line)
 {
     int n = 0;
     for (int i = 0; i < nrun; i++) {
@@ -215,269 +195,14 @@ static int merge_runs(ScalarRun *run, int nrun, int64_t line)
 static PartVisit part_visit(Arena *arena, const FootprintPart *part, int64_t line)
 {
     int n = part->constant.len;
-    PartVisit visit = {.part = part, .run = NEW_ARRAY(arena, ScalarRun, n)};
+    PartVisit visit = {.part = part, .run = NEW_ARRAY(arena, IndexRange, n)};
     qsort(part->constant.at, (size_t)n, sizeof(int64_t), compare_constants);
     for (int i = 0; i < n; i++) {
         int64_t lo = part->constant.at[i];
-        visit.run[i] = (ScalarRun){lo, lo + part->width - 1};
+        visit.run[i] = (IndexRange){lo, lo + part->width - 1};
     }
     visit.nrun = merge_runs(visit.run, n, line);
     return visit;
-}
-
-// The box -----------------------------------------------------------------------------
-
-static void add_axis(FootprintVisit *v, const BoundVar *b, int64_t scale, int64_t n)
-{
-    if (v->naxis < AXES_MAX)
-        v->axis[v->naxis++] = (Axis){b, scale, 0, MAX(n, 1) - 1};
-}
-
-// The first value that the group has of a loop over groups or over all items.
-static int64_t group_first(const Scope *s, const BoundVar *b)
-{
-    if (b->kind != BOUND_THREAD || b->loop == LOOP_LCL)
-        return 0;
-    int64_t items = b->loop == LOOP_GLB ? s->kernel->local[b->dim] : 1;
-    return MIN(s->groups[b->dim] / 2 * items, b->n - 1);
-}
-
-static void add_axes(FootprintVisit *v, const BoundVar *b)
-{
-    const Scope *s = v->scope;
-    if (b->kind != BOUND_THREAD || b->loop == LOOP_LCL) {
-        add_axis(v, b, 1, b->n);
-        return;
-    }
-    int64_t threads = scope_threads(s, b->loop, b->dim), rest = b->n - group_first(s, b);
-    if (b->loop == LOOP_GLB)
-        add_axis(v, b, 1, MIN(s->kernel->local[b->dim], rest));
-    if (rest > threads)
-        add_axis(v, b, threads, (rest - 1) / threads + 1);
-}
-
-static void find_axes(FootprintVisit *v, const Arith *a)
-{
-    for (int i = 0; i < a->n; i++)
-        find_axes(v, a->term[i].arg);
-    const BoundVar *b = a->kind == A_VAR ? scope_find(v->scope, a) : NULL;
-    if (b && b->kind == BOUND_INT)
-        find_axes(v, b->def);
-    if (!b || (b->kind != BOUND_LOOP && b->kind != BOUND_THREAD))
-        return;
-    for (int i = 0; i < v->naxis; i++)
-        if (v->axis[i].of == b)
-            return;
-    add_axes(v, b);
-}
-
-static double box_points(const FootprintVisit *v)
-{
-    double points = 1;
-    for (int i = 0; i < v->naxis; i++)
-        points *= (double)(v->axis[i].hi - v->axis[i].lo + 1);
-    return points;
-}
-
-// Linear forms ------------------------------------------------------------------------
-
-static void form_add(LinearForm *form, const LinearForm *other, int64_t scale)
-{
-    form->at += scale * other->at;
-    for (int i = 0; i < AXES_MAX; i++)
-        form->coef[i] += scale * other->coef[i];
-}
-
-static ScalarRun form_range(const FootprintVisit *v, const LinearForm *form)
-{
-    ScalarRun range = {form->at, form->at};
-    for (int i = 0; i < v->naxis; i++) {
-        int64_t lo = form->coef[i] * v->axis[i].lo, hi = form->coef[i] * v->axis[i].hi;
-        range.lo += MIN(lo, hi);
-        range.hi += MAX(lo, hi);
-    }
-    return range;
-}
-
-static int64_t form_first(const FootprintVisit *v, const LinearForm *form)
-{
-    int64_t at = form->at;
-    for (int i = 0; i < v->naxis; i++)
-        at += form->coef[i] * v->axis[i].lo;
-    return at;
-}
-
-// Cuts the box to where the form stays in a range, as it does at its first point: of
-// several axes the one with the fewest values is cut to its first value. Returns false.
-static bool cut_box(FootprintVisit *v, const LinearForm *form, int64_t lo, int64_t hi)
-{
-    int64_t at = form_first(v, form), fewest = INT64_MAX;
-    int axes = 0;
-    for (int i = 0; i < v->naxis; i++) {
-        int64_t more = v->axis[i].hi - v->axis[i].lo;
-        if (!form->coef[i] || !more)
-            continue;
-        axes++;
-        v->cut = more < fewest ? i : v->cut;
-        fewest = MIN(more, fewest);
-    }
-    int64_t step = form->coef[v->cut];
-    v->last = v->axis[v->cut].lo;
-    if (axes == 1 && at >= lo && at <= hi)
-        v->last += MIN(step > 0 ? (hi - at) / step : (at - lo) / -step, fewest);
-    return false;
-}
-
-// Whether a form is nowhere (-1) or everywhere (1) at least 0; 0: the box is to be cut.
-static int form_sign(FootprintVisit *v, const LinearForm *form)
-{
-    ScalarRun range = form_range(v, form);
-    if (range.lo >= 0 || range.hi < 0)
-        return range.lo >= 0 ? 1 : -1;
-    bool negative = form_first(v, form) < 0;
-    cut_box(v, form, negative ? INT64_MIN / 2 : 0, negative ? -1 : INT64_MAX / 2);
-    return 0;
-}
-
-static bool take_extreme(FootprintVisit *v, bool larger, LinearForm *a, const LinearForm *b)
-{
-    LinearForm difference = *a;
-    form_add(&difference, b, -1);
-    int sign = form_sign(v, &difference);
-    if (sign && (sign > 0) != larger)
-        *a = *b;
-    return sign != 0;
-}
-
-static bool is_fixed(const FootprintVisit *v, const LinearForm *form)
-{
-    ScalarRun range = form_range(v, form);
-    return range.lo == range.hi;
-}
-
-// a = by * quotient + rest, where the rest is within `by` of a multiple in the whole box.
-static bool divide(FootprintVisit *v, bool modulo, LinearForm *a, int64_t by)
-{
-    LinearForm quotient = {0}, rest = *a;
-    for (int i = 0; i < v->naxis; i++)
-        if (a->coef[i] % by == 0) {
-            quotient.coef[i] = a->coef[i] / by;
-            rest.coef[i] = 0;
-        }
-    ScalarRun range = form_range(v, &rest);
-    int64_t q = floor_div(range.lo, by);
-    if (q != floor_div(range.hi, by)) {
-        q = floor_div(form_first(v, &rest), by);
-        return cut_box(v, &rest, q * by, q * by + by - 1);
-    }
-    quotient.at = q;
-    rest.at -= q * by;
-    *a = modulo ? rest : quotient;
-    return true;
-}
-
-static bool combine_forms(FootprintVisit *v, ArithKind kind, LinearForm *a, LinearForm *b)
-{
-    if (kind == A_MIN || kind == A_MAX)
-        return take_extreme(v, kind == A_MAX, a, b);
-    if (kind == A_PROD && !is_fixed(v, b)) {
-        LinearForm swap = *a;
-        *a = *b;
-        *b = swap;
-    }
-    if (!is_fixed(v, b))
-        return cut_box(v, b, 0, -1);
-    int64_t by = form_range(v, b).lo;
-    if (kind == A_PROD)
-        form_add(a, a, by - 1);
-    else if (by <= 0)
-        *a = (LinearForm){0};
-    else
-        return divide(v, kind == A_MOD, a, by);
-    return true;
-}
-
-static bool find_form(FootprintVisit *v, const Arith *a, LinearForm *out);
-
-static bool find_var(FootprintVisit *v, const Arith *var, LinearForm *out)
-{
-    int64_t size;
-    if (scope_constant(v->scope, var, &size)) {
-        *out = (LinearForm){size};
-        return true;
-    }
-    const BoundVar *b = scope_find(v->scope, var);
-    if (b && b->kind == BOUND_INT)
-        return find_form(v, b->def, out);
-    v->data = !b || b->kind == BOUND_DATA;
-    if (v->data)
-        return false;
-    *out = (LinearForm){group_first(v->scope, b)};
-    for (int i = 0; i < v->naxis; i++)
-        out->coef[i] = v->axis[i].of == b ? v->axis[i].scale : 0;
-    return true;
-}
-
-// False if it depends on data, or else on which piece of the box is looked at.
-static bool find_form(FootprintVisit *v, const Arith *a, LinearForm *out)
-{
-    LinearForm part;
-    if (a->kind == A_VAR)
-        return find_var(v, a, out);
-    bool sum = a->kind == A_CONST || a->kind == A_SUM;
-    *out = (LinearForm){sum ? a->value : 0};
-    for (int i = 0; i < a->n; i++) {
-        if (!find_form(v, a->term[i].arg, &part))
-            return false;
-        if (sum || i == 0)
-            form_add(out, &part, sum ? a->term[i].coef : 1);
-        else if (!combine_forms(v, a->kind, out, &part))
-            return false;
-    }
-    return true;
-}
-
-// Conditions on data count as true.
-static int find_sign(FootprintVisit *v, const Arith *cond)
-{
-    LinearForm form;
-    v->data = false;
-    if (find_form(v, cond, &form))
-        return form_sign(v, &form);
-    return v->data ? 1 : 0;
-}
-
-static int guard_sign(FootprintVisit *v, const Guard *guard)
-{
-    int all = 1;
-    for (int i = 0; i < guard->n; i++) {
-        int sign = find_sign(v, guard->cond[i]);
-        if (sign < 0 || (guard->negated && v->data))
-            return guard->negated ? 1 : -1;
-        if (sign == 0)
-            all = 0;
-    }
-    return guard->negated ? -all : all;
-}
-
-// As form_sign, of all conditions that an access stands under.
-static int guards_sign(FootprintVisit *v, const FootprintPart *part)
-{
-    int all = 1, cut = 0;
-    int64_t last = 0;
-    for (int i = 0; i < part->nguard; i++) {
-        int sign = guard_sign(v, &part->guard[i]);
-        if (sign < 0)
-            return -1;
-        if (sign > 0)
-            continue;
-        all = 0;
-        cut = v->cut;
-        last = v->last;
-    }
-    v->cut = cut;
-    v->last = last;
-    return all;
 }
 
 // False if the box is to be cut.
@@ -485,10 +210,10 @@ static bool find_forms(FootprintVisit *v)
 {
     for (int i = 0; i < v->parts.len; i++) {
         PartVisit *part = &v->parts.at[i];
-        int sign = guards_sign(v, part->part);
-        v->data = false;
-        part->executed = sign > 0 && find_form(v, part->part->base, &part->form);
-        if (sign == 0 || (sign > 0 && !part->executed && !v->data))
+        int sign = box_guards(&v->box, part->part->guard, part->part->nguard);
+        v->box.data = false;
+        part->executed = sign > 0 && box_form(&v->box, part->part->base, &part->form);
+        if (sign == 0 || (sign > 0 && !part->executed && !v->box.data))
             return false;
     }
     return true;
@@ -510,8 +235,8 @@ static int compare_strides(const void *a, const void *b)
 static int find_strides(const FootprintVisit *v, const LinearForm *form, Stride *stride)
 {
     int n = 0;
-    for (int i = 0; i < v->naxis; i++) {
-        int64_t steps = v->axis[i].hi - v->axis[i].lo + 1;
+    for (int i = 0; i < v->box.naxis; i++) {
+        int64_t steps = v->box.axis[i].hi - v->box.axis[i].lo + 1;
         if (form->coef[i] && steps > 1)
             stride[n++] = (Stride){i, llabs(form->coef[i]), steps};
     }
@@ -521,13 +246,13 @@ static int find_strides(const FootprintVisit *v, const LinearForm *form, Stride 
 
 static int compare_runs(const void *a, const void *b)
 {
-    const ScalarRun *x = a, *y = b;
+    const IndexRange *x = a, *y = b;
     return (x->lo > y->lo) - (x->lo < y->lo);
 }
 
 static void settle_runs(FootprintVisit *v)
 {
-    ScalarRun *run = v->runs.at;
+    IndexRange *run = v->runs.at;
     bool sorted = true;
     for (int i = 1; sorted && i < v->runs.len; i++)
         sorted = run[i - 1].lo <= run[i].lo;
@@ -548,7 +273,7 @@ static void gather_runs(FootprintVisit *v, int first)
         int64_t shift = part->form.at - form->at;
         for (int k = 0; k < part->nrun; k++)
             VEC_PUSH(v->arena, &v->runs,
-                     ((ScalarRun){part->run[k].lo + shift, part->run[k].hi + shift}));
+                     ((IndexRange){part->run[k].lo + shift, part->run[k].hi + shift}));
         part->executed = i == first;
     }
     settle_runs(v);
@@ -580,7 +305,7 @@ static void repeat_runs(FootprintVisit *v, const Stride *stride)
     int n = v->runs.len;
     for (int64_t i = 1; i < stride->n; i++)
         for (int k = 0; k < n; k++) {
-            ScalarRun run = v->runs.at[k];
+            IndexRange run = v->runs.at[k];
             run.lo += i * stride->step;
             run.hi += i * stride->step;
             VEC_PUSH(v->arena, &v->runs, run);
@@ -600,11 +325,11 @@ static void visit_box(FootprintVisit *v);
 
 static void visit_piece(FootprintVisit *v, int axis, int64_t lo, int64_t hi)
 {
-    Axis whole = v->axis[axis];
-    v->axis[axis].lo = lo;
-    v->axis[axis].hi = hi;
+    IndexAxis whole = v->box.axis[axis];
+    v->box.axis[axis].lo = lo;
+    v->box.axis[axis].hi = hi;
     visit_box(v);
-    v->axis[axis] = whole;
+    v->box.axis[axis] = whole;
 }
 
 static double all_runs(const FootprintVisit *v, const Stride *stride, int n)
@@ -623,12 +348,12 @@ static bool add_part(FootprintVisit *v, int part)
     const LinearForm *form = &v->parts.at[part].form;
     int n = find_strides(v, form, stride);
     gather_runs(v, part);
-    int64_t at = form_range(v, form).lo;
+    int64_t at = box_range(&v->box, form).lo;
     for (int k = lengthen_runs(v, stride, n); k < n; k++) {
         if (v->runs.len * (double)stride[k].n > v->left) {
             const Stride *last = &stride[n - 1];
             double share = MAX(v->left, 1) / all_runs(v, &stride[k], n - k);
-            int64_t lo = v->axis[last->axis].lo;
+            int64_t lo = v->box.axis[last->axis].lo;
             visit_piece(v, last->axis, lo, lo + (int64_t)(share * (double)(last->n - 1)));
             v->left = -1;
             return false;
@@ -644,7 +369,7 @@ static void add_box(FootprintVisit *v)
     for (int i = 0; i < v->parts.len; i++)
         if (v->parts.at[i].executed && !add_part(v, i))
             return;
-    v->seen += box_points(v);
+    v->seen += box_points(&v->box);
 }
 
 static void visit_box(FootprintVisit *v)
@@ -655,10 +380,10 @@ static void visit_box(FootprintVisit *v)
         add_box(v);
         return;
     }
-    int axis = v->cut;
-    int64_t last = v->last;
-    visit_piece(v, axis, v->axis[axis].lo, last);
-    visit_piece(v, axis, last + 1, v->axis[axis].hi);
+    int axis = v->box.cut;
+    int64_t last = v->box.last;
+    visit_piece(v, axis, v->box.axis[axis].lo, last);
+    visit_piece(v, axis, last + 1, v->box.axis[axis].hi);
 }
 
 typedef VEC(LineSet) LineSets;
@@ -672,21 +397,14 @@ static LineSet *set_of(Arena *arena, LineSets *sets, int buffer)
     return &sets->at[sets->len - 1];
 }
 
-static void find_part_axes(FootprintVisit *v, const FootprintPart *part)
-{
-    find_axes(v, part->base);
-    for (int i = 0; i < part->nguard; i++)
-        for (int k = 0; k < part->guard[i].n; k++)
-            find_axes(v, part->guard[i].cond[k]);
-}
-
 static bool same_axes(const FootprintVisit *a, const FootprintVisit *b)
 {
     int same = 0;
-    for (int i = 0; i < a->naxis; i++)
-        for (int k = 0; k < b->naxis; k++)
-            same += a->axis[i].of == b->axis[k].of && a->axis[i].scale == b->axis[k].scale;
-    return a->set == b->set && a->naxis == b->naxis && same == a->naxis;
+    for (int i = 0; i < a->box.naxis; i++)
+        for (int k = 0; k < b->box.naxis; k++)
+            same += a->box.axis[i].of == b->box.axis[k].of &&
+                    a->box.axis[i].scale == b->box.axis[k].scale;
+    return a->set == b->set && a->box.naxis == b->box.naxis && same == a->box.naxis;
 }
 
 static double visit_lines(FootprintVisit *v)
@@ -695,7 +413,7 @@ static double visit_lines(FootprintVisit *v)
     v->left = RUNS_MAX;
     visit_box(v);
     set_settle(v->set);
-    return v->seen > 0 ? (double)(v->set->len - before) * box_points(v) / v->seen : 0;
+    return v->seen > 0 ? (double)(v->set->len - before) * box_points(&v->box) / v->seen : 0;
 }
 
 double footprint_lines(const Footprint *f, Scope *scope)
@@ -710,12 +428,15 @@ double footprint_lines(const Footprint *f, Scope *scope)
         const FootprintPart *part = &f->parts.at[i];
         int64_t line = MAX(line_bytes / scalar_info[part->buffer->scalar].bytes, 1);
         FootprintVisit v = {
-            .scope = scope,
+            .box = {.scope = scope, .group = true},
             .arena = f->arena,
             .set = set_of(f->arena, &sets, part->buffer->number),
             .line = line,
             .shift = line & (line - 1) ? -1 : __builtin_ctzll((unsigned long long)line)};
-        find_part_axes(&v, part);
+        box_add(&v.box, part->base);
+        for (int g = 0; g < part->nguard; g++)
+            for (int c = 0; c < part->guard[g].n; c++)
+                box_add(&v.box, part->guard[g].cond[c]);
         int k = 0;
         while (k < visits.len && !same_axes(&visits.at[k], &v))
             k++;

@@ -44,8 +44,8 @@ typedef struct {
     int warp, lanes; // the warp looked at; how many lanes it has
     int64_t local_id[3][LANES_MAX];
     unsigned stamp;
-    unsigned again;     // how often a variable was declared that had been before
-    struct Tried *kept; // shares of lists of conditions of this kernel; see share.c
+    unsigned again;         // how often a variable was declared that had been before
+    struct KeptShare *kept; // shares of lists of conditions of this kernel; see share.c
 } Scope;
 
 // False if a size is not bound.

@@ -162,8 +162,7 @@ static void lower_run(Lowering *l, const SweepRun *run, Problem *problem, Arena 
     Sweep *s = l->sweep;
     Derivation *derivation = derive_new(problem->bound, &l->info, quiet);
     const Space *space = derivation ? derive_space(derivation) : NULL;
-    FeatureSetting setting = {&l->device, problem->binding, problem->nbinding,
-                              shares_new()};
+    FeatureSetting setting = {&l->device, problem->binding, problem->nbinding};
     Point point, first[16];
     int nfirst = 0;
     if (space) {
@@ -182,7 +181,6 @@ static void lower_run(Lowering *l, const SweepRun *run, Problem *problem, Arena 
         ir_release(problem->ir, ir);
         arena_reset(scratch, mark);
     }
-    shares_free(setting.shares);
     derive_free(derivation);
 }
 

@@ -175,8 +175,7 @@ static void open_worker(const Rank *rank, RankWorker *w)
         !problem_bind(w->own, rank->problem->binding, rank->problem->nbinding, &quiet))
         BUG("a program that was read cannot be read again");
     w->derivation = derive_new(w->own->general, rank->device, &quiet);
-    w->setting =
-        (FeatureSetting){&rank->described, w->own->binding, w->own->nbinding, shares_new()};
+    w->setting = (FeatureSetting){&rank->described, w->own->binding, w->own->nbinding};
 }
 
 static void close_workers(Rank *rank)
@@ -185,7 +184,6 @@ static void close_workers(Rank *rank)
         RankWorker *w = &rank->worker[i];
         if (!w->own)
             continue;
-        shares_free(w->setting.shares);
         derive_free(w->derivation);
         problem_free(w->own);
         arena_free(w->text);

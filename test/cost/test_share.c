@@ -112,14 +112,12 @@ static void shares_are_exact(void **state)
     Rng rng;
     rng_seed(&rng, 11);
     int partial = 0;
-    Shares *shares = shares_new(); // of all rounds: none is taken for another
     for (int round = 0; round < 400; round++) {
         World w;
         const Arith *cond[3][2];
         Guard guard[3];
         world_open(&w, (int64_t[]){between(&rng, 1, 9), between(&rng, 1, 16),
                                    between(&rng, 2, 12)});
-        w.setting.shares = shares;
         int n = (int)between(&rng, 0, 3);
         for (int i = 0; i < n; i++) {
             guard[i] = (Guard){cond[i], (int)between(&rng, 1, 2), rng_below(&rng, 3) == 0};
@@ -134,7 +132,6 @@ static void shares_are_exact(void **state)
         world_close(&w);
     }
     assert_true(partial > 100);
-    shares_free(shares);
 }
 
 // The two sides of a range of one sum of mixed digits: what an interior test looks like.

@@ -32,14 +32,6 @@ static bool fits_all(const Type *type, int64_t row, int64_t lanes)
                     (fits_items(type, row) && type->len->value / row * lanes <= OWN_MOST));
 }
 
-static bool all_scalars(const Type *type)
-{
-    bool all = type->kind != T_ARRAY;
-    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
-        all = all && all_scalars(type->item[i]);
-    return all;
-}
-
 // The largest number up to `most` that divides the length.
 static int64_t divisor(int64_t length, int64_t most)
 {
@@ -60,7 +52,7 @@ bool together_parts(const Derivation *d, const Point *point, const Expr *map,
 {
     int64_t lanes = derive_param(d, point, "lanes"), items = 1, len;
     const Type *in = map->arg[0]->type->elem, *out = map->type->elem;
-    bool scalars = all_scalars(in) && all_scalars(out);
+    bool scalars = !type_holds_array(in) && !type_holds_array(out);
     bool groups = scalars ? has_items(d) : by_groups(d, point);
     if (groups)
         items = derive_number(d, point, "l", 0);

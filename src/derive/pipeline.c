@@ -47,17 +47,9 @@ bool computes(const Expr *expr)
     return expr_find(expr, is_computed, NULL);
 }
 
-static bool holds_array(const Type *type)
-{
-    bool found = type->kind == T_ARRAY;
-    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
-        found |= holds_array(type->item[i]);
-    return found;
-}
-
 bool is_view(const Expr *value)
 {
-    return holds_array(value->type) && !computes(value);
+    return type_holds_array(value->type) && !computes(value);
 }
 
 void pipeline_normalise(Rewriter *r, const Path *region)
@@ -203,7 +195,7 @@ static void collect_param(StageFinder *f, const Expr *expr, int field, const How
         return;
     }
     for (int i = 0; i < f->ninput; i++)
-        if (f->input[i] == expr->param && holds_array(expr->param->type))
+        if (f->input[i] == expr->param && type_holds_array(expr->param->type))
             add_read(reads, input_elem(f, expr->param, field), how);
 }
 

@@ -241,14 +241,6 @@ static const Type *infer_cast(Infer *in, Expr *e)
     return with_scalar(type, target);
 }
 
-static bool holds_array(const Type *type)
-{
-    bool found = type->kind == T_ARRAY;
-    for (int i = 0; i < type->n && type->kind == T_TUPLE; i++)
-        found = found || holds_array(type->item[i]);
-    return found;
-}
-
 static const Type *infer_select(Infer *in, Expr *e, const Type *want)
 {
     const Type *cond = infer_expr(in, e->arg[0], type_scalar(S_BOOL));
@@ -260,7 +252,7 @@ static const Type *infer_select(Infer *in, Expr *e, const Type *want)
         return NULL;
     }
     const Type *type = common_type(in, e, 1);
-    if (type && holds_array(type))
+    if (type && type_holds_array(type))
         return wrong_operand(in, e, "scalars, vectors or tuples of them", type);
     return type;
 }

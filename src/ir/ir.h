@@ -286,6 +286,7 @@ bool type_equal(ArithCtx *ctx, const Type *a, const Type *b);
 bool type_is_scalar(const Type *type); // SCALAR or VECTOR: held in one register
 bool type_is_float(const Type *type);
 bool type_is_integer(const Type *type);      // a scalar or vector of integers
+bool type_holds_array(const Type *type);     // is one, or has one in a tuple
 void type_print(Buf *out, const Type *type); // `[N][M]float`, `(float, int)`, `float4`
 const char *type_text(const Type *type, Arena *arena); // the same; owner: arena
 // Scalars and vectors of the tuples in a type: one tuple of pairs of pairs may hold more

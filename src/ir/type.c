@@ -140,6 +140,14 @@ bool type_is_integer(const Type *type)
     return type_is_scalar(type) && scalar_info[type->scalar].integer;
 }
 
+bool type_holds_array(const Type *type)
+{
+    bool found = type->kind == T_ARRAY;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        found = found || type_holds_array(type->item[i]);
+    return found;
+}
+
 void type_print(Buf *out, const Type *type)
 {
     switch (type->kind) {

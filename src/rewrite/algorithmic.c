@@ -189,7 +189,7 @@ static const Expr *filled_with(const Expr *array)
         if (!is_dims(array, P_ARRAY, 1) ||
             expr_mentions(array->fun->arg[0], array->fun->params[0]))
             return NULL;
-        if (plain_scalars(array->fun->arg[0]->type))
+        if (!type_holds_array(array->fun->arg[0]->type))
             return array->fun->arg[0];
     }
     return NULL;

@@ -174,7 +174,7 @@ static Expr *all_parts(Rewrite *rw, Expr **part, int n)
 Expr *rule_reduceByWords(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;
-    if (!expr_is(at, P_REDUCEBY) || !plain_scalars(at->type->elem))
+    if (!expr_is(at, P_REDUCEBY) || type_holds_array(at->type->elem))
         return NULL;
     const Type *type = at->type->elem;
     const Expr *f = at->fun;

@@ -91,7 +91,6 @@ int accumulated(const Expr *f);
 bool is_operation(const Expr *reduce);
 // Seen to be: the language only promises that a reduction is associative.
 bool is_commutative(const Expr *reduce);
-bool plain_scalars(const Type *type); // scalars, or tuples of scalars
 bool mentions_threads(const Expr *expr, Pattern p, int dim);
 int64_t static_count(const Type *type); // scalars; -1 if not constant
 

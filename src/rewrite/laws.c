@@ -101,7 +101,7 @@ static bool find_free(Free *f, const Expr *expr)
     if (expr->kind == E_PARAM &&
         !list_has((Param **)f->bound.at, f->bound.len, expr->param) &&
         !list_has(f->at, f->n, expr->param)) {
-        if (f->n == FREE_MOST || !expr->param->type || !plain_scalars(expr->param->type))
+        if (f->n == FREE_MOST || !expr->param->type || type_holds_array(expr->param->type))
             return false;
         f->at[f->n++] = expr->param;
     }
@@ -222,7 +222,7 @@ static bool parts_agree(Rewrite *rw, const Expr *fold)
 // What a fold gives, and what it is given: one type of scalars, or tuples of them.
 static bool one_plain_type(Ir *ir, const Type *a, const Type *b)
 {
-    return plain_scalars(a) && type_equal(ir->arith, a, b);
+    return !type_holds_array(a) && type_equal(ir->arith, a, b);
 }
 
 bool folds_by_parts(const Expr *fold)

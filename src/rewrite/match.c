@@ -125,16 +125,6 @@ bool reduce_shares(const Expr *reduce)
                : is_operation(reduce) || adds_up_tuple(reduce) || folds_by_parts(reduce);
 }
 
-bool plain_scalars(const Type *type)
-{
-    if (type->kind == T_ARRAY)
-        return false;
-    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
-        if (!plain_scalars(type->item[i]))
-            return false;
-    return true;
-}
-
 typedef struct {
     Pattern pattern;
     int dim;

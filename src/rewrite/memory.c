@@ -23,7 +23,8 @@ static bool lcl_dims_fit(const Rewrite *rw, const RuleArgs *args)
 static bool copyable(const Type *type, int dims)
 {
     int depth = type_depth(type);
-    return depth >= dims && static_count(type) > 0 && plain_scalars(type_elem(type, depth));
+    return depth >= dims && static_count(type) > 0 &&
+           !type_holds_array(type_elem(type, depth));
 }
 
 static Expr *local_copy(Rewrite *rw, const RuleArgs *args, Expr *in)
@@ -94,7 +95,7 @@ static bool fits_private(const Type *type)
 {
     int64_t count = static_count(type);
     return count > 0 && count <= PRIVATE_MOST &&
-           plain_scalars(type_elem(type, type_depth(type)));
+           !type_holds_array(type_elem(type, type_depth(type)));
 }
 
 Expr *rule_toPrivate(Rewrite *rw, const Expr *at, const RuleArgs *args)

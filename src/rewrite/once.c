@@ -86,7 +86,8 @@ static Param *state_like(const OuterNames *names, const Type *type, Param *const
 static int results_of(Rewrite *rw, const Type *type, const Type **result)
 {
     const Type *tuple = type_tuple_of(type);
-    if (type->kind != T_ARRAY || (tuple && (tuple->n > PARTS_MAX || !plain_scalars(tuple))))
+    if (type->kind != T_ARRAY ||
+        (tuple && (tuple->n > PARTS_MAX || type_holds_array(tuple))))
         return 0;
     for (int i = 0; tuple && i < tuple->n; i++)
         result[i] = type_field(rw->ir->arena, type, i);

@@ -60,8 +60,9 @@ static bool adds_arrays(const Expr *fun)
 
 static bool may_part(const Expr *fold)
 {
-    return fold->type->kind == T_ARRAY ? adds_arrays(fold->fun)
-                                       : is_operation(fold) && plain_scalars(fold->type);
+    return fold->type->kind == T_ARRAY
+               ? adds_arrays(fold->fun)
+               : is_operation(fold) && !type_holds_array(fold->type);
 }
 
 bool folds_together(const Expr *reduce)

@@ -73,10 +73,9 @@ const char *api_worker(const char *worker, Arena *arena, Diags *diags)
 
 const char *api_store(const char *store, Arena *arena)
 {
-    Buf path = buf_new();
+    AutoBuf path = buf_new();
     store_default_path(&path);
     const char *copy = arena_strdup(arena, api_or(store, path.text));
-    buf_release(&path);
     return copy;
 }
 
@@ -239,11 +238,9 @@ const char *fw_problem_extent(const fw_problem *problem, int i, int extent)
 
 static bool find_device(const char *id, const char *worker, DeviceInfo *info, Diags *diags)
 {
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     const char *program = api_worker(worker, arena, diags);
-    bool found = program && devices_find(arena, program, NULL, id, info, diags);
-    arena_free(arena);
-    return found;
+    return program && devices_find(arena, program, NULL, id, info, diags);
 }
 
 fw_device *fw_device_open(const char *id, const char *worker, char **message)
@@ -267,7 +264,7 @@ fw_device *fw_device_adopt(const char *name, void *queue, char **message)
     fw_device *device = xcalloc(1, sizeof *device);
     const DeviceKind *kind = device_kind(name);
     Diags diags = {.arena = arena_new()};
-    Buf log = buf_new();
+    AutoBuf log = buf_new();
     Device *opened = kind ? kind->adopt(queue, &log) : NULL;
     if (opened) {
         device->info = *kind->info(opened);
@@ -278,7 +275,6 @@ fw_device *fw_device_adopt(const char *name, void *queue, char **message)
     } else {
         diag_world(&diags, "C007", "%.*s", (int)strcspn(log.text, "\n"), log.text);
     }
-    buf_release(&log);
     api_message(&diags, message);
     if (opened)
         return device;

@@ -188,12 +188,10 @@ static bool run_search(PlanMaking *m, fw_origin origin)
     if (!point_parse(m->variants.space, result.point, &point))
         BUG("the point of a search is not of its space");
     m->plan->baseline_ns = isfinite(result.baseline_ns) ? result.baseline_ns : 0;
-    Buf rule = buf_new();
+    AutoBuf rule = buf_new();
     if (spans)
         rule_print(&rule, &range.rule);
-    bool ok = set_plan(m, &point, spans ? rule.text : NULL, origin, result.best_ns);
-    buf_release(&rule);
-    return ok;
+    return set_plan(m, &point, spans ? rule.text : NULL, origin, result.best_ns);
 }
 
 static bool search(PlanMaking *m, const RigorInfo *rigor)

@@ -15,10 +15,9 @@ static void give_log(const Buf *log, const char *what, char **message)
         n--;
     if (!message)
         return;
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     buf_printf(&text, "forewarp: error: %s: %.*s\n", what, (int)n, log->text);
     *message = xstrdup(text.text);
-    buf_release(&text);
 }
 
 // Gives the log of what failed, and releases it.

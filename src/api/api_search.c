@@ -211,14 +211,12 @@ char *fw_wisdom_export(const char *path, char **message)
     Diags diags = {.arena = arena_new()};
     Store *store = store_open(api_store(path, diags.arena), &diags);
     bool ok = store && wisdom_load(store, diags.arena, &wisdom, &diags);
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     if (ok)
         wisdom_print(&text, &wisdom);
     store_close(store);
     api_message(&diags, message);
-    char *made = ok ? xstrdup(text.text) : NULL;
-    buf_release(&text);
-    return made;
+    return ok ? xstrdup(text.text) : NULL;
 }
 
 int fw_wisdom_import(const char *path, const char *name, const char *text, char **message)

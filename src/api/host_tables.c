@@ -140,13 +140,12 @@ static void put_bytes(Buf *out, const Recipe *recipe, int number)
 static const char *kernel_symbol(const HostPart *part, const char *name)
 {
     DeviceText text = {0};
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     job_names(&part->recipe->job, arena, &text);
     const char *symbol = part->symbols.text, *found = name;
     for (int i = 0; part->symbols.len && i < text.nname; i++, symbol += strlen(symbol) + 1)
         if (strcmp(text.name[i], name) == 0)
             found = symbol;
-    arena_free(arena);
     return found;
 }
 

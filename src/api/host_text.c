@@ -415,7 +415,7 @@ static void put_c_run(Buf *out, const Host *host)
 static void put_c_body(Buf *out, const Host *host)
 {
     const Recipe *recipe = host->recipe;
-    Buf rest = buf_new();
+    AutoBuf rest = buf_new();
     for (int i = 0; i < recipe->job.nlaunch; i++) {
         buf_printf(&rest,
                    "static void fw_launch%d(void *const *caller, void *const *scratch", i);
@@ -433,7 +433,6 @@ static void put_c_body(Buf *out, const Host *host)
     put_c_kernels(out, recipe);
     put_helpers(out, rest.text);
     buf_puts(out, rest.text);
-    buf_release(&rest);
 }
 
 // Targets -----------------------------------------------------------------------------
@@ -466,11 +465,9 @@ static const struct {
 // Is there a function stem_run in a text of C?
 static bool runs_already(const char *source, const char *stem)
 {
-    Buf run = buf_new();
+    AutoBuf run = buf_new();
     buf_printf(&run, "%s_run", stem);
-    bool found = strstr(source, run.text) != NULL;
-    buf_release(&run);
-    return found;
+    return strstr(source, run.text) != NULL;
 }
 
 // What the functions are called: the stem, as C allows, unless a kernel's text of C, which

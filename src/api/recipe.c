@@ -377,11 +377,10 @@ static void set_numbers(Loaded *loaded)
 static void choose_variant(Loaded *loaded)
 {
     const Recipe *recipe = loaded->recipe;
-    Binding *binding = xcalloc((size_t)recipe->nsize + 1, sizeof *binding);
+    AUTO_FREE Binding *binding = xcalloc((size_t)recipe->nsize + 1, sizeof *binding);
     for (int i = 0; i < recipe->nsize; i++)
         binding[i] = (Binding){.name = recipe->size[i].name, .value = loaded->size[i]};
     loaded->variant = recipe->of_row[rule_choose(&recipe->rule, binding, recipe->nsize)];
-    free(binding);
 }
 
 // Those of the variant at work, where they are not large enough yet.
@@ -483,10 +482,9 @@ static bool build(Loaded *loaded, Buf *log)
 {
     const Recipe *recipe = loaded->recipe;
     DeviceText text = {.source = recipe->source, .options = recipe->options};
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     job_names(&recipe->job, arena, &text);
     DeviceStatus status = loaded->kind->build(loaded->device, &text, &loaded->module, log);
-    arena_free(arena);
     return status == DEV_OK;
 }
 
@@ -555,11 +553,10 @@ static bool lend_all(const Loaded *loaded, void *const *buffer, int n, DeviceArg
         size_t before = log->len;
         if (lend(loaded, i, &buffer[i], &lent[i], log))
             continue;
-        Buf why = buf_new();
+        AutoBuf why = buf_new();
         buf_puts(&why, log->text + before);
         log->text[log->len = before] = 0;
         buf_printf(log, "buffer %d (%s): %s", i, loaded->argument[i].name, why.text);
-        buf_release(&why);
         return false;
     }
     return true;
@@ -601,9 +598,9 @@ static void set_args(const Loaded *loaded, const JobLaunch *from, const DeviceAr
 static bool run_launch(const Loaded *loaded, void *queue, const JobLaunch *from,
                        const DeviceArg *lent, Buf *log)
 {
-    DeviceArg *arg = xcalloc((size_t)from->narg + 1, sizeof *arg);
-    int32_t *room = xcalloc((size_t)from->narg + 1, sizeof *room);
-    Arena *arena = arena_new();
+    AUTO_FREE DeviceArg *arg = xcalloc((size_t)from->narg + 1, sizeof *arg);
+    AUTO_FREE int32_t *room = xcalloc((size_t)from->narg + 1, sizeof *room);
+    AutoArena *arena = arena_new();
     set_args(loaded, from, lent, arg, room, arena);
     DeviceLaunch launch = {.kernel = from->kernel,
                            .local_bytes = (size_t)from->local_bytes,
@@ -616,9 +613,6 @@ static bool run_launch(const Loaded *loaded, void *queue, const JobLaunch *from,
     }
     DeviceStatus status =
         loaded->kind->enqueue(loaded->device, loaded->module, queue, &launch, 1, log);
-    arena_free(arena);
-    free(arg);
-    free(room);
     return status == DEV_OK;
 }
 
@@ -635,10 +629,8 @@ bool loaded_run(const Loaded *loaded, void *queue, void *const *buffer, int n, B
 {
     if (!takes(loaded->recipe, n, log))
         return false;
-    DeviceArg *lent = xcalloc((size_t)MAX(n, 1), sizeof *lent);
-    bool ok = lend_all(loaded, buffer, n, lent, log) && run_all(loaded, queue, lent, log);
-    free(lent);
-    return ok;
+    AUTO_FREE DeviceArg *lent = xcalloc((size_t)MAX(n, 1), sizeof *lent);
+    return lend_all(loaded, buffer, n, lent, log) && run_all(loaded, queue, lent, log);
 }
 
 // On arrays in this process's memory ----------------------------------------------------
@@ -696,7 +688,7 @@ bool loaded_run_host(const Loaded *loaded, void *const *array, int n, Buf *log)
     const DeviceKind *kind = loaded->kind;
     if (!takes(recipe, n, log))
         return false;
-    DeviceArg *arg = xcalloc((size_t)MAX(n, 1), sizeof *arg);
+    AUTO_FREE DeviceArg *arg = xcalloc((size_t)MAX(n, 1), sizeof *arg);
     bool *wrapped = xcalloc((size_t)MAX(n, 1), sizeof *wrapped), ok = true;
     for (int i = 0; ok && i < n; i++)
         ok = take_argument(loaded, &loaded->argument[i], array[i], &arg[i], &wrapped[i],
@@ -711,7 +703,6 @@ bool loaded_run_host(const Loaded *loaded, void *const *array, int n, Buf *log)
         if (arg[i].mem)
             kind->mem_free(loaded->device, arg[i].mem);
     free(wrapped);
-    free(arg);
     return ok;
 }
 
@@ -749,12 +740,10 @@ bool host_part_compile(HostPart *part, const char *device_id, Diags *diags)
                           "--binary is not for the target %s, which is compiled with the "
                           "host program",
                           target);
-    Buf log = buf_new();
-    bool ok = compile_part(part, kind, index, &log) ||
-              diag_world(diags, "C057", "the kernels do not compile for %s: %s", device_id,
-                         log.text);
-    buf_release(&log);
-    return ok;
+    AutoBuf log = buf_new();
+    return compile_part(part, kind, index, &log) ||
+           diag_world(diags, "C057", "the kernels do not compile for %s: %s", device_id,
+                      log.text);
 }
 
 void host_part_release(HostPart *part)

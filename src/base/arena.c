@@ -29,6 +29,18 @@ void out_of_memory(size_t size)
     exit(1);
 }
 
+void arena_free_local(Arena **arena)
+{
+    arena_free(*arena);
+}
+
+void free_local(void *pointer)
+{
+    void *held;
+    memcpy(&held, pointer, sizeof held);
+    free(held);
+}
+
 void *xmalloc(size_t size)
 {
     void *p = malloc(size ? size : 1);

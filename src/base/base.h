@@ -57,6 +57,14 @@ typedef struct {
     size_t used;
 } ArenaMark;
 
+// Marks of locals, which give back what they hold at the end of their block, however it is
+// left. Of JSON: json_auto_t.
+#define AutoArena __attribute__((cleanup(arena_free_local))) Arena
+#define AutoBuf   __attribute__((cleanup(buf_release))) Buf
+#define AUTO_FREE __attribute__((cleanup(free_local)))
+void arena_free_local(Arena **arena);
+void free_local(void *pointer); // pointer: to the local, of any type
+
 Arena *arena_new(void);
 void arena_free(Arena *arena); // accepts NULL
 

@@ -74,7 +74,7 @@ static bool read_all(gzFile file, size_t most, Buf *buf, Buf *why)
 
 bool file_read(const char *path, size_t most, Buf *buf)
 {
-    Buf why = buf_new();
+    AutoBuf why = buf_new();
     int fd = file_open(path, &why);
     gzFile file = fd < 0 ? NULL : gzdopen(fd, "rb");
     if (fd >= 0 && !file)
@@ -86,7 +86,6 @@ bool file_read(const char *path, size_t most, Buf *buf)
         buf_clear(buf);
         buf_puts(buf, why.text);
     }
-    buf_release(&why);
     return ok;
 }
 
@@ -164,7 +163,7 @@ bool file_write(const char *path, const void *bytes, size_t len)
 {
     if (is_special(path))
         return write_special(path, bytes, len);
-    Buf temp = buf_new();
+    AutoBuf temp = buf_new();
     FILE *f = open_beside(path, &temp);
     bool ok = f && write_all(f, bytes, len);
     int saved = errno;
@@ -178,7 +177,6 @@ bool file_write(const char *path, const void *bytes, size_t len)
     }
     if (f && !ok)
         unlink(temp.text);
-    buf_release(&temp);
     errno = saved;
     return ok;
 }
@@ -270,14 +268,14 @@ const char *file_shared(const char *program, const char *name, const char *besid
                         Arena *arena)
 {
     const char *const place[] = {arena_printf(arena, "../share/forewarp/%s", name), beside};
-    char *self = realpath(program, NULL); // links may be relative, or in the middle
+    // Links may be relative, or in the middle.
+    AUTO_FREE char *self = realpath(program, NULL);
     const char *found = NULL, *end = self ? strrchr(self, '/') : NULL;
     for (int i = 0; i < COUNTOF(place) && end && !found; i++) {
         const char *folder =
             arena_printf(arena, "%.*s%s", (int)(end + 1 - self), self, place[i]);
         found = access(folder, R_OK) == 0 ? folder : NULL;
     }
-    free(self);
     return found;
 }
 

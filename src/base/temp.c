@@ -38,9 +38,8 @@ static void remove_folder(const char *path)
     const struct dirent *entry;
     while (dir && (entry = readdir(dir)))
         if (entry->d_name[0] != '.' && strcmp(entry->d_name, lock_name) != 0) {
-            char *inner = path_in(path, entry->d_name);
+            AUTO_FREE char *inner = path_in(path, entry->d_name);
             remove_tree(inner);
-            free(inner);
         }
     if (dir)
         closedir(dir);
@@ -52,7 +51,7 @@ static void sweep_one(const char *path)
     struct stat about;
     if (lstat(path, &about) != 0 || !S_ISDIR(about.st_mode) || about.st_uid != geteuid())
         return;
-    char *lock = path_in(path, lock_name);
+    AUTO_FREE char *lock = path_in(path, lock_name);
     int fd = open(lock, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         rmdir(path); // if it is empty
@@ -60,7 +59,6 @@ static void sweep_one(const char *path)
         remove_folder(path);
     if (fd >= 0)
         close(fd);
-    free(lock);
 }
 
 static void sweep(const char *parent, const char *prefix)
@@ -71,9 +69,8 @@ static void sweep(const char *parent, const char *prefix)
     while (dir && (entry = readdir(dir)))
         if (strncmp(entry->d_name, prefix, len) == 0 && entry->d_name[len] == '-' &&
             strlen(entry->d_name + len) == sizeof "-XXXXXX" - 1) {
-            char *path = path_in(parent, entry->d_name);
+            AUTO_FREE char *path = path_in(parent, entry->d_name);
             sweep_one(path);
-            free(path);
         }
     if (dir)
         closedir(dir);

@@ -142,14 +142,12 @@ static bool make(const KernelRow *row, int64_t n, const char *shape,
     options.name = arena_printf(made->arena, "m%d", number);
     for (int d = 0; row->class == CLASS_EMPTY && d < 2; d++)
         options.global[d] = n;
-    Buf prelude = buf_new();
+    AutoBuf prelude = buf_new();
     const Target *target = target_find(device->target);
     emit_prelude(&prelude, target, made->problem->bound);
-    bool ok = body && candidate_build(made->problem, made->problem->bound, body, &options,
-                                      target, arena_strdup(made->arena, prelude.text),
-                                      made->arena, &made->candidate, &quiet);
-    buf_release(&prelude);
-    return ok;
+    return body && candidate_build(made->problem, made->problem->bound, body, &options,
+                                   target, arena_strdup(made->arena, prelude.text),
+                                   made->arena, &made->candidate, &quiet);
 }
 
 // The pool ------------------------------------------------------------------------------
@@ -349,7 +347,7 @@ static void add_job(Batch *b, const KernelRow *row, int64_t n, const char *shape
 static bool measure_sizes(Calibrator *c, const KernelRow *row, int first, int last,
                           int shape, int shapes, double share_s)
 {
-    Batch *b = xcalloc(1, sizeof *b);
+    AUTO_FREE Batch *b = xcalloc(1, sizeof *b);
     b->c = c;
     b->made = xcalloc(BATCH_MOST, sizeof *b->made);
     b->cutoff_ns = share_s * 1e9 / RUNS;
@@ -363,7 +361,6 @@ static bool measure_sizes(Calibrator *c, const KernelRow *row, int first, int la
     for (int i = 0; i < b->n; i++)
         made_free(&b->made[i]);
     free(b->made);
-    free(b);
     return alive;
 }
 
@@ -553,8 +550,8 @@ void calibrate_counts(const Calibration *c, bool paper, Weights *w)
 void calibrate_overlap(const Calibration *c, Overlap *overlap)
 {
     Matrix x = matrix_new(c->rows.len, DEMANDS);
-    double *y = xcalloc((size_t)c->rows.len + 1, sizeof *y);
-    double *idle = xcalloc((size_t)c->rows.len + 1, sizeof *idle);
+    AUTO_FREE double *y = xcalloc((size_t)c->rows.len + 1, sizeof *y);
+    AUTO_FREE double *idle = xcalloc((size_t)c->rows.len + 1, sizeof *idle);
     x.n = 0;
     for (int i = 0; i < c->rows.len; i++) {
         const Measured *row = &c->rows.at[i];
@@ -567,8 +564,6 @@ void calibrate_overlap(const Calibration *c, Overlap *overlap)
     weights_parts(overlap);
     overlap_fit(overlap, &x, idle, y);
     matrix_free(&x);
-    free(idle);
-    free(y);
 }
 
 void calibrate_fit(const Calibration *c, Weights *w)

@@ -222,7 +222,7 @@ bool calibration_read(const char *path, Arena *arena, Calibration *c, Diags *dia
     // Counts do not depend on it; a derivation wants one.
     snprintf(c->device.target, sizeof c->device.target, "%s",
              language_name[LANGUAGE_OPENCL]);
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     bool ok = file_read(path, FILE_DATA_MOST, &text) ||
               diag_world(diags, "M002", "cannot read %s: %s", path, text.text);
     ok = ok && (read_text(text.text, arena, c, &line) ||
@@ -231,6 +231,5 @@ bool calibration_read(const char *path, Arena *arena, Calibration *c, Diags *dia
                            "most 1e30, and times above 0)",
                            path, line));
     c->launch_ns = isfinite(c->launch_ns) ? c->launch_ns : 0;
-    buf_release(&text);
     return ok;
 }

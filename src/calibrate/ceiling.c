@@ -135,13 +135,12 @@ static double measure(const char *name, const char *text, const Binding *binding
                       int shapes, double work, Site *site)
 {
     Bench b;
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     Diags quiet = {.arena = arena};
     double best = INFINITY;
     if (bench_open(&b, name, text, binding, n, site, &quiet))
         best = bench_best(&b, shapes, &quiet);
     bench_close(&b);
-    arena_free(arena);
     return best < INFINITY ? work / best : 0;
 }
 

@@ -54,13 +54,12 @@ static json_t *overlap_json(const Overlap *o)
 static json_t *weights_json(const Weights *w)
 {
     json_t *list = json_array();
-    Buf name = buf_new();
+    AutoBuf name = buf_new();
     for (int p = 0; p < PROPERTIES; p++) {
         buf_clear(&name);
         counts_name(&name, p);
         push_cost(list, "property", name.text, w->weight[p], w->error[p], w->support[p]);
     }
-    buf_release(&name);
     json_t *json = json_pack("{s:i, s:i, s:f, s:o, s:o}", "forewarp_weights",
                              FORMAT_VERSION, "rows", w->rows, "rms", w->rms, "weights",
                              list, "overlap", overlap_json(&w->overlap));
@@ -70,8 +69,8 @@ static json_t *weights_json(const Weights *w)
 
 bool weights_save(const Weights *w, const char *path, Diags *diags)
 {
-    json_t *json = weights_json(w);
-    char *text = json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+    json_auto_t *json = weights_json(w);
+    AUTO_FREE char *text = json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
     char *folder = xstrdup(path), *slash = strrchr(folder, '/');
     if (slash && slash != folder)
         *slash = 0;
@@ -80,8 +79,6 @@ bool weights_save(const Weights *w, const char *path, Diags *diags)
     if (!ok)
         diag_world(diags, "M001", "cannot write %s: %s", path, strerror(errno));
     free(folder);
-    free(text);
-    json_decref(json);
     return ok;
 }
 
@@ -155,11 +152,10 @@ static const char *load_path(Weights *w, const char *path, Buf *why)
         buf_release(&text);
         return why->text;
     }
-    json_t *json = json_loadb(text.text, text.len, 0, &error);
+    json_auto_t *json = json_loadb(text.text, text.len, 0, &error);
     const char *wrong = json ? load_json(w, json) : error.text;
     if (wrong)
         buf_puts(why, wrong);
-    json_decref(json);
     buf_release(&text);
     return wrong ? why->text : NULL;
 }
@@ -191,7 +187,7 @@ bool weights_load(Weights *w, const char *path, const char *device, Diags *diags
 {
     if (path && access(path, R_OK) != 0)
         return diag_world(diags, "M019", "cannot read %s: %s", path, strerror(errno));
-    Buf why = buf_new();
+    AutoBuf why = buf_new();
     const char *wrong = path ? load_path(w, path, &why) : NULL;
     bool found = path ? !wrong : load_stored(w, device, diags->arena, &why);
     if (wrong)
@@ -201,7 +197,6 @@ bool weights_load(Weights *w, const char *path, const char *device, Diags *diags
                    "no weights are stored for the device %s: run `forewarp calibrate` "
                    "on it, or name a file with --model",
                    device);
-    buf_release(&why);
     return found;
 }
 

@@ -26,7 +26,7 @@ static void show(void *user, const char *kernel, int done, int of)
 
 static void print_weights(const Weights *w)
 {
-    Buf name = buf_new();
+    AutoBuf name = buf_new();
     printf("%-44s  %12s  %12s  %s\n", "property", "ns each", "std. error", "kernels");
     for (int p = 0; p < PROPERTIES; p++) {
         if (!w->support[p])
@@ -36,7 +36,6 @@ static void print_weights(const Weights *w)
         printf("%-44s  %12.4g  %12.4g  %d\n", name.text, w->weight[p] * 1e9,
                w->error[p] * 1e9, w->support[p]);
     }
-    buf_release(&name);
 }
 
 static void print_demands(const Overlap *o)
@@ -52,11 +51,9 @@ static void print_demands(const Overlap *o)
 
 static bool write_rows(Options *o, const Calibration *c)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     calibration_write(&text, c);
-    bool ok = cli_write(o, o->csv, &text);
-    buf_release(&text);
-    return ok;
+    return cli_write(o, o->csv, &text);
 }
 
 int cmd_calibrate(Options *o)

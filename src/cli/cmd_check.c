@@ -11,25 +11,21 @@
 
 static json_t *type_json(const char *name, const Type *type)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     type_print(&text, type);
     json_t *shape = json_array();
     for (; type->kind == T_ARRAY; type = type->elem) {
         int64_t value;
-        Buf len = buf_new();
+        AutoBuf len = buf_new();
         arith_print(&len, type->len);
         json_array_append_new(shape, arith_is_const(type->len, &value)
                                          ? json_integer(value)
                                          : json_string(len.text));
-        buf_release(&len);
     }
-    Buf elem = buf_new();
+    AutoBuf elem = buf_new();
     type_print(&elem, type);
-    json_t *json = json_pack("{s:s, s:s, s:s, s:o}", "name", name, "type", text.text,
-                             "element", elem.text, "shape", shape);
-    buf_release(&elem);
-    buf_release(&text);
-    return json;
+    return json_pack("{s:s, s:s, s:s, s:o}", "name", name, "type", text.text, "element",
+                     elem.text, "shape", shape);
 }
 
 static json_t *program_json(const Problem *problem, const Program *program)
@@ -59,7 +55,7 @@ static json_t *program_json(const Problem *problem, const Program *program)
 static void print_program(const Program *program)
 {
     const Function *main = program->main;
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     buf_printf(&text, "%s\n", main->name);
     for (int i = 0; i < main->nparam; i++) {
         buf_printf(&text, "  in   %s: ", main->params[i]->name);
@@ -78,7 +74,6 @@ static void print_program(const Program *program)
             shape.dims > 1 ? "s" : "", shape.density, shape.unique ? ", unlike in " : "",
             shape.unique ? (const char *const[]){"x", "y", "z"}[shape.unique - 1] : "");
     puts(text.text);
-    buf_release(&text);
 }
 
 // Templates ---------------------------------------------------------------------------
@@ -157,11 +152,10 @@ static void print_script(const Script *script)
     for (int out = 0; out < 2; out++)
         for (int i = 0; i < (out ? script->noutput : script->ninput); i++) {
             const Elem *elem = &script->elem[out ? script->output[i] : i];
-            Buf text = buf_new();
+            AutoBuf text = buf_new();
             type_print(&text, elem->type);
             printf("  %-3s  %s: %s%s\n", out ? "out" : "in", elem->name, text.text,
                    elem->is_uniform ? ", the same for all" : "");
-            buf_release(&text);
         }
 }
 

@@ -57,7 +57,7 @@ static const char *value_text(const Counting *c, int property)
 
 static void print_property(const Counting *c, int property, json_t *json)
 {
-    Buf name = buf_new(), formula = buf_new();
+    AutoBuf name = buf_new(), formula = buf_new();
     counts_name(&name, property);
     const char *refused = counts_refused(c->counts, property);
     const char *value = value_text(c, property);
@@ -76,8 +76,6 @@ static void print_property(const Counting *c, int property, json_t *json)
                           json_pack("{s:s, s:s, s:b, s:s*, s:s*}", "property", name.text,
                                     "count", formula.text, "exact", !refused, "value",
                                     value, "unit", counts_unit(property)));
-    buf_release(&name);
-    buf_release(&formula);
 }
 
 static bool print_counts(const Counting *c)

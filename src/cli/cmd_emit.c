@@ -164,13 +164,10 @@ static bool write_host(Options *o, const HostPart *part, int n)
         return diag_error(&o->diags, span_none, "C058",
                           "--host writes a C program: name its file with -o FILE.c");
     const char *base = arena_strndup(o->arena, path, len - 2), *slash = strrchr(base, '/');
-    Buf header = buf_new(), body = buf_new();
-    bool ok = recipe_host(part, n, slash ? slash + 1 : base, &header, &body, &o->diags) &&
-              cli_write(o, arena_printf(o->arena, "%s.h", base), &header) &&
-              cli_write(o, path, &body);
-    buf_release(&header);
-    buf_release(&body);
-    return ok;
+    AutoBuf header = buf_new(), body = buf_new();
+    return recipe_host(part, n, slash ? slash + 1 : base, &header, &body, &o->diags) &&
+           cli_write(o, arena_printf(o->arena, "%s.h", base), &header) &&
+           cli_write(o, path, &body);
 }
 
 // The text of a template is the same for all devices of its language.
@@ -246,11 +243,10 @@ static bool emit(Emission *e, Print *print)
 {
     if (e->o->host)
         return emit_host(e);
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     bool ok = e->problem->program ? make_expression(e) && print(e, &text)
                                   : print_candidate(e, &text);
     ok = ok && cli_write(e->o, e->o->nout ? e->o->out[0] : NULL, &text);
-    buf_release(&text);
     return ok;
 }
 

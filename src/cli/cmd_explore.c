@@ -97,7 +97,7 @@ static bool make_request(Options *o, const Problem *problem, Screen *screen,
 
 static void print_result(const Problem *problem, const ExploreResult *r)
 {
-    Buf counts = buf_new();
+    AutoBuf counts = buf_new();
     trial_counts(&counts, r->count);
     printf("%s: %d distinct expressions, %lld points in %.1f s", problem_label(problem),
            r->expressions, (long long)r->rows, r->generation_s);
@@ -105,7 +105,6 @@ static void print_result(const Problem *problem, const ExploreResult *r)
         printf("; %lld measured (compiling %.1f s, running %.1f s):",
                (long long)r->measured, r->compilation_s, r->execution_s);
     printf("%s\n", counts.text);
-    buf_release(&counts);
 }
 
 int cmd_explore(Options *o)
@@ -118,7 +117,7 @@ int cmd_explore(Options *o)
         return 2;
     if (o->again && !(request.again = dataset_read(o->again, o->arena, &o->diags)))
         return 1;
-    Buf csv = buf_new();
+    AutoBuf csv = buf_new();
     bool ok = explore(problem, &request, &csv, &result, &o->diags);
     screen_close(&screen);
     if (ok) {
@@ -126,7 +125,6 @@ int cmd_explore(Options *o)
             print_result(problem, &result);
         ok = !o->csv || cli_write(o, o->csv, &csv);
     }
-    buf_release(&csv);
     if (request.by)
         predictor_free(request.by);
     return ok ? 0 : 1;

@@ -241,10 +241,9 @@ static int print_text(Options *o)
     o->script = script_load(o->file, o->binding, o->nbinding, &o->diags, &ok);
     if (!ok)
         return 2;
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     script_print(&text, o->script);
     fputs(text.text, stdout);
-    buf_release(&text);
     return 0;
 }
 

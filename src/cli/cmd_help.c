@@ -90,14 +90,13 @@ static HelpRow metric_row(int i)
 
 static void put_row(int width, HelpRow row)
 {
-    Buf name = buf_new();
+    AutoBuf name = buf_new();
     if (strcmp(row.suffix, "xyz") == 0) // never without one
         buf_printf(&name, "%sx, %sy, %sz", row.name, row.name, row.name);
     else
         buf_printf(&name, "%s%s", row.name, strcmp(row.suffix, "1-9") == 0 ? "N" : "");
     printf("  %-*s %s%s%s%s\n", width, name.text, row.doc, row.more ? " (" : "",
            row.more ? row.more : "", row.more ? ")" : "");
-    buf_release(&name);
 }
 
 static void put_rule(int i, bool family)
@@ -279,7 +278,7 @@ static bool list_mentions(const char *word)
 
 static void no_help(Options *o, const char *word)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     Guess guess = guess_new(word);
     for (int i = 0; i < COMMANDS; i++)
         guess_offer(&guess, commands[i].name);
@@ -294,7 +293,6 @@ static void no_help(Options *o, const char *word)
     guess_print(&text, &guess);
     diag_error(&o->diags, span_none, "C009", "there is no help on `%s`%s", word,
                text.len ? text.text : "; `forewarp help` lists the commands and topics");
-    buf_release(&text);
 }
 
 int cmd_help(Options *o)

@@ -194,13 +194,12 @@ static bool read_asked(Options *o, AskedPoints *asked)
         asked->n = asked->recorded ? asked->recorded->n : 0;
         return asked->recorded;
     }
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     bool ok = dataset_text(o->points, &text, &o->diags);
     char *copy = arena_strdup(o->arena, ok ? text.text : "");
     asked->line = NEW_ARRAY(o->arena, char *, text.len + 1);
     for (char *line; *copy && (line = strsep(&copy, "\n")); asked->n++)
         asked->line[asked->n] = line;
-    buf_release(&text);
     return ok;
 }
 
@@ -238,7 +237,7 @@ static bool predict_points(PredictCommand *p)
     Options *o = p->o;
     AskedPoints asked;
     int known = 0;
-    Buf lines = buf_new();
+    AutoBuf lines = buf_new();
     bool ok = read_asked(o, &asked);
     for (int i = 0; i < asked.n; i++) {
         double seconds;
@@ -253,7 +252,6 @@ static bool predict_points(PredictCommand *p)
                                     problem_label(p->problem)));
     if (ok)
         fputs(lines.text, stdout);
-    buf_release(&lines);
     recorded_free(asked.recorded);
     return ok;
 }

@@ -22,7 +22,7 @@ const char *cli_report(Options *o, const char *const *record, int n, const char 
     Analysis a[CLI_LIST_MAX] = {{0}};
     const Analysis *of[CLI_LIST_MAX];
     bool ok = true;
-    Buf page = buf_new();
+    AutoBuf page = buf_new();
     for (int i = 0; i < n && ok; i++) {
         const Run *run = run_read(record[i], o->arena, &o->diags);
         ok =
@@ -36,7 +36,6 @@ const char *cli_report(Options *o, const char *const *record, int n, const char 
     }
     for (int i = 0; i < n; i++)
         analysis_release(&a[i]);
-    buf_release(&page);
     return ok ? path : NULL;
 }
 
@@ -44,12 +43,10 @@ const char *cli_report(Options *o, const char *const *record, int n, const char 
 void cli_report_live(const Run *run, const char *folder)
 {
     const Analysis unknown = {.run = run};
-    Buf page = buf_new(), path = buf_new();
+    AutoBuf page = buf_new(), path = buf_new();
     buf_printf(&path, "%s/%s.html", folder, run->name);
     report_page(&page, (const Analysis *[]){&unknown}, 1, true);
     file_write(path.text, page.text, page.len);
-    buf_release(&path);
-    buf_release(&page);
 }
 
 int cmd_report(Options *o)

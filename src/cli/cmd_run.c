@@ -140,7 +140,7 @@ static json_t *run_json(const Options *o, const RunCommand *run)
 
 static void print_run(Options *o, const RunCommand *run)
 {
-    Buf time = buf_new();
+    AutoBuf time = buf_new();
     cli_time(&time, run->trial.time_ns);
     printf("%s on %s: %s", problem_label(run->problem), runner_device(run->runner)->name,
            time.text);
@@ -153,7 +153,6 @@ static void print_run(Options *o, const RunCommand *run)
     cli_print_roofline(&run->limit);
     if (run->place.sandbox)
         printf("  sandbox  %s\n", run->place.sandbox->says);
-    buf_release(&time);
 }
 
 static void close_run(RunCommand *run)

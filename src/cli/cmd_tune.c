@@ -101,7 +101,7 @@ static json_t *result_json(const TuneResult *r)
 
 static void print_row(const char *what, double ns, const TuneResult *r)
 {
-    Buf time = buf_new();
+    AutoBuf time = buf_new();
     if (!isfinite(ns))
         buf_puts(&time, "-");
     else
@@ -112,7 +112,6 @@ static void print_row(const char *what, double ns, const TuneResult *r)
     if (isfinite(ns) && r->roofline_ns > 0)
         printf("  %6.1f %% of roofline", 100 * r->roofline_ns / ns);
     putchar('\n');
-    buf_release(&time);
 }
 
 // What is known of the best besides its time.
@@ -155,7 +154,7 @@ static void print_objectives(const TuneResult *r)
 
 static void print_result(const TuneResult *r)
 {
-    Buf counts = buf_new();
+    AutoBuf counts = buf_new();
     trial_counts(&counts, r->count);
     printf("%s on %s", r->problem, r->device);
     if (r->devices > 1)
@@ -164,7 +163,6 @@ static void print_result(const TuneResult *r)
     printf("  %lld trials (%lld from the store) of %.0f points in %.1f s:%s",
            (long long)r->trials, (long long)r->reused, r->space_points, r->elapsed_s,
            counts.text);
-    buf_release(&counts);
     if (r->grace_s > 0)
         printf("\n  the first right kernel came %.1f s after the end of the budget; "
                "the reference took %.1f s",
@@ -223,23 +221,20 @@ static json_t *range_json(const RangeResult *r)
 
 static void print_range_row(const RangeSize *size)
 {
-    Buf best = buf_new(), chosen = buf_new();
+    AutoBuf best = buf_new(), chosen = buf_new();
     cli_time(&best, size->best_ns);
     cli_time(&chosen, size->chosen_ns);
     printf("  %-36s %12s %12s %8.1f %%\n", strchr(size->label, ' ') + 1, best.text,
            chosen.text, 100 * size->best_ns / size->chosen_ns);
-    buf_release(&best);
-    buf_release(&chosen);
 }
 
 static void print_range(const RangeResult *r)
 {
-    Buf counts = buf_new();
+    AutoBuf counts = buf_new();
     trial_counts(&counts, r->base.count);
     printf("%s on %s\n  %lld trials (%lld from the store) in %.1f s:%s\n", r->base.problem,
            r->base.device, (long long)r->base.trials, (long long)r->base.reused,
            r->base.elapsed_s, counts.text);
-    buf_release(&counts);
     printf("  %-36s %12s %12s\n", "size", "best", "by the rule");
     for (int i = 0; i < r->nsize; i++)
         print_range_row(&r->size[i]);
@@ -247,10 +242,9 @@ static void print_range(const RangeResult *r)
            r->kernels == 1 ? "" : "s");
     for (int i = 0; i < r->rule.n; i++) {
         const RuleRow *row = &r->rule.row[i];
-        Buf tests = buf_new();
+        AutoBuf tests = buf_new();
         rule_print_tests(&tests, row);
         printf("    %s: %s\n", row->ntest ? tests.text : i ? "else" : "all", row->point);
-        buf_release(&tests);
     }
 }
 

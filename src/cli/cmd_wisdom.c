@@ -12,11 +12,9 @@
 
 static bool put_text(Options *o, const char *path, const Wisdom *wisdom)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     wisdom_print(&text, wisdom);
-    bool ok = cli_write(o, path, &text);
-    buf_release(&text);
-    return ok;
+    return cli_write(o, path, &text);
 }
 
 static bool read_text(Options *o, const char *path, Wisdom *wisdom)

@@ -195,32 +195,29 @@ bool cli_write(Options *o, const char *path, const Buf *text)
 
 bool cli_json(Options *o, json_t *json)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     if (o->json)
         put_json(&text, json);
     bool ok = !o->json || cli_write(o, o->json, &text);
-    buf_release(&text);
     json_decref(json);
     return ok;
 }
 
 bool cli_result(Options *o, json_t *json)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     if (cli_prints(o))
         report_result(&text, json);
     bool ok = cli_put(o, &text);
-    buf_release(&text);
     return cli_json(o, json) && ok;
 }
 
 bool cli_unknown(Options *o, const char *code, const char *what, const char *name,
                  const char *const *known, int n)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     guess_print_known(&text, name, known, n);
     diag_error(&o->diags, span_none, code, "there is no %s `%s`%s", what, name, text.text);
-    buf_release(&text);
     return false;
 }
 
@@ -229,7 +226,7 @@ enum { VALUES_SHOWN = 20 };
 static bool no_value(Options *o, const Space *space, int param, const char *value)
 {
     int n = space_param(space, param)->n;
-    Buf known = buf_new();
+    AutoBuf known = buf_new();
     for (int i = 0; i < MIN(n, VALUES_SHOWN); i++) {
         buf_puts(&known, i ? ", " : "");
         space_value_print(&known, space, param, i);
@@ -238,7 +235,6 @@ static bool no_value(Options *o, const Space *space, int param, const char *valu
         buf_printf(&known, ", ... (%d in all)", n);
     diag_error(&o->diags, span_none, "C004", "%s cannot be `%s`; it can be %s",
                space_param(space, param)->name, value, known.text);
-    buf_release(&known);
     return false;
 }
 

@@ -20,11 +20,10 @@ static void put_word(Buf *out, const char *word)
 static void put_models(Buf *out, const Command *command)
 {
     int n;
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     const char **name = cli_model_names(command, arena, &n);
     for (int i = 0; i < n; i++)
         put_word(out, name[i]);
-    arena_free(arena);
 }
 
 static void put_devices(Buf *out)
@@ -174,7 +173,7 @@ static void bash_command(int command, Buf *words)
 
 static void print_bash(void)
 {
-    Buf words = buf_new();
+    AutoBuf words = buf_new();
     printf("# Completion of forewarp for bash; printed by `forewarp help --completion "
            "bash`.\n_forewarp()\n{\n"
            "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
@@ -194,7 +193,6 @@ static void print_bash(void)
            "    COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n}\n"
            "complete -o default -F _forewarp forewarp\n",
            words.text);
-    buf_release(&words);
 }
 
 // zsh ------------------------------------------------------------------------------------
@@ -252,7 +250,7 @@ static void zsh_command(int command, Buf *words)
 
 static void print_zsh(void)
 {
-    Buf words = buf_new();
+    AutoBuf words = buf_new();
     printf("#compdef forewarp\n# Completion of forewarp for zsh; printed by `forewarp help "
            "--completion zsh`.\n_forewarp()\n{\n    local -a list\n    list=(\n");
     for (int c = 0; c < COMMANDS; c++) {
@@ -266,7 +264,6 @@ static void print_zsh(void)
     for (int c = 0; c < COMMANDS; c++)
         zsh_command(c, &words);
     printf("    esac\n}\n_forewarp \"$@\"\n");
-    buf_release(&words);
 }
 
 bool completion_print(const char *shell)

@@ -44,7 +44,7 @@ static void put_read(Buf *out, const Pipeline *p, const StageRead *read, int dim
 
 static void print_stages(const Pipeline *p)
 {
-    Buf reads = buf_new();
+    AutoBuf reads = buf_new();
     printf("\n  %-6s %-10s %8s  reads\n", "stage", "name", "work");
     for (int v = 0; v < p->script.ncall; v++) {
         const Stage *stage = &p->stage[v];
@@ -55,7 +55,6 @@ static void print_stages(const Pipeline *p)
         }
         printf("  %-6d %-10s %8.0f %s\n", v + 1, stage->name, stage->work, reads.text);
     }
-    buf_release(&reads);
 }
 
 static void print_counts(const Problem *problem, const Pipeline *p)
@@ -76,7 +75,7 @@ static void print_counts(const Problem *problem, const Pipeline *p)
 static void print_fusions(const Pipeline *p, const Fusion *const *list, int n,
                           const StageRates *rates)
 {
-    Buf set = buf_new(), tiles = buf_new(), time = buf_new();
+    AutoBuf set = buf_new(), tiles = buf_new(), time = buf_new();
     printf("\n  %-18s %11s  %-10s  %12s\n", "fusion", "bytes/apart", "tiles", "predicted");
     for (int i = 0; i < MIN(n, SHOWN_MOST); i++) {
         buf_clear(&set);
@@ -90,9 +89,6 @@ static void print_fusions(const Pipeline *p, const Fusion *const *list, int n,
     }
     if (n > SHOWN_MOST)
         printf("  ... and %d more\n", n - SHOWN_MOST);
-    buf_release(&set);
-    buf_release(&tiles);
-    buf_release(&time);
 }
 
 static void print_covers(const Pipeline *p, const StageRates *rates)
@@ -101,23 +97,21 @@ static void print_covers(const Pipeline *p, const StageRates *rates)
            "kernel\n",
            rates->gbs, rates->ops, rates->launch_ns / 1e3);
     for (int i = 0; i < p->ncover; i++) {
-        Buf time = buf_new();
+        AutoBuf time = buf_new();
         cli_time(&time, p->cover[i].cost);
         printf("  %12s  %s\n", time.text, p->label[i]);
-        buf_release(&time);
     }
     if (p->space->nparts > 1)
         printf(
             "  divided into %d parts of at most %d stages, no kernel has stages of two\n",
             p->space->nparts, PART_MAX);
     if (p->ncover && (p->space->nparts > 1 || p->space->cut || p->cover[0].cut)) {
-        Buf least = buf_new();
+        AutoBuf least = buf_new();
         cli_time(&least, pipeline_least(p, rates));
         printf("  the first is %s; no cover at all takes less than %s\n",
                p->cover[0].cut ? "the best that was found"
                                : "the fastest of the sets looked at",
                least.text);
-        buf_release(&least);
     }
     printf("\n  space %.2f ms\n", 1e3 * p->space->seconds);
 }

@@ -181,13 +181,12 @@ static int run_command(const Command *command, int argc, char **argv)
 static int no_command(const char *name)
 {
     Guess guess = guess_new(name);
-    Buf hint = buf_new();
+    AutoBuf hint = buf_new();
     for (int i = 0; i < COMMANDS; i++)
         guess_offer(&guess, commands[i].name);
     guess_print(&hint, &guess);
     fprintf(stderr, "forewarp: there is no command `%s`%s\n%s", name, hint.text,
             "`forewarp help` lists the commands.\n");
-    buf_release(&hint);
     return 2;
 }
 

@@ -94,11 +94,10 @@ static bool take(End *end, Buf *text, bool *came)
     bool ok = MPI_Iprobe(end->rank, TAG, MPI_COMM_WORLD, &there, &status) == MPI_SUCCESS;
     if (ok && there) {
         MPI_Get_count(&status, MPI_CHAR, &n);
-        char *bytes = xmalloc((size_t)n + 1);
+        AUTO_FREE char *bytes = xmalloc((size_t)n + 1);
         ok = MPI_Recv(bytes, n, MPI_CHAR, end->rank, TAG, MPI_COMM_WORLD,
                       MPI_STATUS_IGNORE) == MPI_SUCCESS;
         buf_write(text, bytes, (size_t)n);
-        free(bytes);
     }
     pthread_mutex_unlock(&end->mpi->lock);
     *came = there;

@@ -45,14 +45,13 @@ static double ask(const Forecast *s, const Point *point)
 {
     FeatureSetting setting = {&s->device, s->problem->binding, s->problem->nbinding};
     double found;
-    Arena *scratch = arena_new();
+    AutoArena *scratch = arena_new();
     Diags quiet = {.arena = scratch};
     IrMark mark = ir_mark(s->problem->ir);
     Unit *unit = derive_unit(s->derivation, point, true, scratch, &quiet);
     if (!unit || !predictor_seconds(&s->by, unit, &setting, scratch, &found))
         found = INFINITY;
     ir_release(s->problem->ir, mark);
-    arena_free(scratch);
     return found;
 }
 

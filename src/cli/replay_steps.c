@@ -12,9 +12,8 @@
 // The best there is.
 static const RecordedPoint *optimum(const Recorded *r)
 {
-    int *order = recorded_order(r);
+    AUTO_FREE int *order = recorded_order(r);
     const RecordedPoint *best = &r->at[order[0]];
-    free(order);
     return best;
 }
 

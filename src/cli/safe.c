@@ -33,15 +33,13 @@ static size_t unfinished(const char *text, size_t len)
 static ssize_t write_guarded(void *cookie, const char *text, size_t len)
 {
     OutputGuard *guard = cookie;
-    Buf all = buf_new(), shown = buf_new();
+    AutoBuf all = buf_new(), shown = buf_new();
     buf_write(&all, guard->held, guard->n);
     buf_write(&all, text, len);
     guard->n = unfinished(all.text, all.len);
     memcpy(guard->held, all.text + all.len - guard->n, guard->n);
     buf_shown(&shown, all.text, all.len - guard->n);
     bool ok = file_put(guard->file, shown.text, shown.len);
-    buf_release(&all);
-    buf_release(&shown);
     return ok ? (ssize_t)len : 0;
 }
 

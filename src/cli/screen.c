@@ -105,7 +105,7 @@ static void cut_line(Buf *line)
 
 static void paint(Screen *s, double now)
 {
-    Buf line = buf_new(), whole = buf_new();
+    AutoBuf line = buf_new(), whole = buf_new();
     s->last_s = now;
     s->shown = s->terminal;
     put_moment(&line, s, &s->moment, now);
@@ -113,8 +113,6 @@ static void paint(Screen *s, double now)
         cut_line(&line);
     buf_printf(&whole, s->terminal ? "\r%s\033[0m\033[K" : "%s\n", line.text);
     cli_paint(whole.text);
-    buf_release(&whole);
-    buf_release(&line);
 }
 
 // Or until the screen is closed. at_s: by clock_s, which conditions do not know.

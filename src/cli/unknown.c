@@ -70,7 +70,7 @@ static void put_hint(Buf *out, const Command *command, const char *word, size_t 
     char dashed[64];
     if (put_owners(out, word, n))
         return;
-    Buf asked = buf_new();
+    AutoBuf asked = buf_new();
     buf_printf(&asked, "--%.*s", (int)n, word);
     Guess guess = guess_new(asked.text);
     for (int i = 0; i < OPTIONS; i++)
@@ -79,18 +79,16 @@ static void put_hint(Buf *out, const Command *command, const char *word, size_t 
             guess_offer(&guess, dashed);
         }
     guess_print(out, &guess);
-    buf_release(&asked);
 }
 
 static void refuse(const Command *command, const char *word, size_t n)
 {
-    Buf hint = buf_new();
+    AutoBuf hint = buf_new();
     put_hint(&hint, command, word, n);
     fprintf(stderr,
             "forewarp %s: there is no option `--%.*s`%s\n`forewarp help %s` lists the "
             "options.\n",
             command->name, (int)n, word, hint.text, command->name);
-    buf_release(&hint);
 }
 
 bool cli_knows_options(const Command *command, int argc, char **argv)

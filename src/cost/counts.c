@@ -45,7 +45,7 @@ static bool kernel_numbers(const Unit *unit, const Kernel *kernel,
                            double out[PROPERTIES], int64_t *launches)
 {
     memset(out, 0, sizeof *out * PROPERTIES);
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     Tally t;
     bool ok = tally_kernel(&t, arena, unit, kernel, setting, accesses);
     if (ok)
@@ -57,7 +57,6 @@ static bool kernel_numbers(const Unit *unit, const Kernel *kernel,
     out[COUNT_GROUP] = ok ? groups_of(&t) : 0;
     out[COUNT_ARRAY] = ok ? array_bytes(&t) : 0;
     *launches = t.launches;
-    arena_free(arena);
     return ok;
 }
 
@@ -456,14 +455,13 @@ void counts_name(Buf *out, int property)
 
 int counts_find(const char *name)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     int found = -1;
     for (int p = 0; p < PROPERTIES && found < 0; p++) {
         buf_clear(&text);
         counts_name(&text, p);
         found = strcmp(text.text, name) == 0 ? p : -1;
     }
-    buf_release(&text);
     return found;
 }
 

@@ -219,7 +219,7 @@ static void put_features(double *out, const Totals *totals, const KernelFacts *m
 static bool unit_facts(const Unit *unit, const FeatureSetting *setting, Demand *demand,
                        double *feature)
 {
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     Totals totals = {0};
     const KernelFacts *main = NULL;
     double most = -1;
@@ -238,7 +238,6 @@ static bool unit_facts(const Unit *unit, const FeatureSetting *setting, Demand *
     }
     if (ok && feature)
         put_features(feature, &totals, main, setting->device);
-    arena_free(arena);
     return ok;
 }
 
@@ -257,7 +256,7 @@ int demand_unit(const Unit *unit, const FeatureSetting *setting, Arena *arena,
 bool features_kernel(const Unit *unit, int number, const FeatureSetting *setting,
                      double out[FEATURES], double *bytes)
 {
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     Totals totals = {0};
     KernelFacts *k = NEW(arena, KernelFacts);
     bool ok = kernel_facts(k, arena, unit, unit->kernels.at[number], setting, NULL);
@@ -267,6 +266,5 @@ bool features_kernel(const Unit *unit, int number, const FeatureSetting *setting
         add_kernel(&totals, k);
         put_features(out, &totals, k, setting->device);
     }
-    arena_free(arena);
     return ok;
 }

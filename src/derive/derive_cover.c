@@ -39,7 +39,7 @@ static bool add_place(Derivation *d, int stage, Diags *diags)
     const Pipeline *p = d->pipeline;
     char name[16];
     bool found = false;
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     name_place(name, sizeof name, stage);
     buf_printf(&text, "%s == 'registers'", name);
     for (int i = 0; i < p->ncover; i++)
@@ -51,7 +51,6 @@ static bool add_place(Derivation *d, int stage, Diags *diags)
         space_add_words(d->space, name, (const char *const[]){"registers", "local"}, 2);
         space_constrain(d->space, text.text, diags);
     }
-    buf_release(&text);
     return found;
 }
 

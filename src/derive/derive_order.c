@@ -47,7 +47,7 @@ static bool settle(Derivation *d, const Derivation *usual, const Point *plain,
     int choice = its < 0 ? 0 : plain->choice[its];
     if (own < 0 && choice == 0)
         return true;
-    Buf value = buf_new(), text = buf_new();
+    AutoBuf value = buf_new(), text = buf_new();
     space_value_print(&value, its < 0 ? d->space : usual->space, its < 0 ? own : its,
                       choice);
     const char *quote = isdigit((unsigned char)value.text[0]) ? "" : "'";
@@ -60,8 +60,6 @@ static bool settle(Derivation *d, const Derivation *usual, const Point *plain,
         diag_error(diags, d->program->main->span, "P011",
                    "--math strict folds with %s, for which %s has too little local memory",
                    text.text, d->device.name);
-    buf_release(&value);
-    buf_release(&text);
     return ok;
 }
 

@@ -702,7 +702,7 @@ static int by_first(const void *a, const void *b, void *user)
 static const char *label_of(const Pipeline *p, const Cover *cover)
 {
     int *unit = NEW_ARRAY(p->arena, int, cover->n);
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     memcpy(unit, cover->unit, (size_t)cover->n * sizeof *unit);
     qsort_r(unit, (size_t)cover->n, sizeof *unit, by_first, (void *)(uintptr_t)p);
     for (int i = 0; i < cover->n; i++) {
@@ -712,7 +712,6 @@ static const char *label_of(const Pipeline *p, const Cover *cover)
             buf_printf(&text, "%s%d", separator, calls.first + __builtin_ctzll(s) + 1);
     }
     const char *label = arena_strdup(p->arena, text.text);
-    buf_release(&text);
     return label;
 }
 

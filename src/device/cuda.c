@@ -145,10 +145,8 @@ static int count_devices(const Driver *cu)
 static int cuda_count(void)
 {
     Driver cu;
-    Buf log = buf_new();
-    int n = load_driver(&cu, &log) ? count_devices(&cu) : 0;
-    buf_release(&log);
-    return n;
+    AutoBuf log = buf_new();
+    return load_driver(&cu, &log) ? count_devices(&cu) : 0;
 }
 
 // Describing ----------------------------------------------------------------------------
@@ -456,36 +454,29 @@ static DeviceStatus make_cubin(Device *device, const DeviceText *text, Buf *cubi
 static void build_wait(Device *device)
 {
     static const DeviceText text = {.source = wait_text, .options = ""};
-    Buf cubin = buf_new(), ignored = buf_new();
+    AutoBuf cubin = buf_new(), ignored = buf_new();
     if (make_cubin(device, &text, &cubin, &ignored, &ignored) == DEV_OK &&
         device->cu.cuModuleLoadData(&device->wait_module, cubin.text) == CU_OK)
         device->cu.cuModuleGetFunction(&device->wait, device->wait_module, "fw_wait");
-    buf_release(&cubin);
-    buf_release(&ignored);
 }
 
 static DeviceStatus cuda_compile(Device *device, const DeviceText *text, Buf *log)
 {
-    Buf cubin = buf_new(), symbols = buf_new();
-    DeviceStatus status = make_cubin(device, text, &cubin, &symbols, log);
-    buf_release(&symbols);
-    buf_release(&cubin);
-    return status;
+    AutoBuf cubin = buf_new(), symbols = buf_new();
+    return make_cubin(device, text, &cubin, &symbols, log);
 }
 
 static DeviceStatus cuda_build(Device *device, const DeviceText *text, Module **module,
                                Buf *log)
 {
     void *loaded;
-    Buf cubin = buf_new(), symbols = buf_new();
+    AutoBuf cubin = buf_new(), symbols = buf_new();
     DeviceStatus status = make_cubin(device, text, &cubin, &symbols, log);
     if (status == DEV_OK)
         status = status_of(&device->cu, device->cu.cuModuleLoadData(&loaded, cubin.text),
                            "cuModuleLoadData", log);
     if (status == DEV_OK)
         *module = module_new(loaded, text, &symbols);
-    buf_release(&symbols);
-    buf_release(&cubin);
     return status;
 }
 
@@ -725,7 +716,7 @@ static DeviceStatus run_ready(Device *device, Ready *ready, int n, double *time_
 static DeviceStatus cuda_run(Device *device, Module *module, const DeviceLaunch *launch,
                              int n, double *time_ns, Buf *log)
 {
-    Ready *ready = xcalloc((size_t)n, sizeof *ready);
+    AUTO_FREE Ready *ready = xcalloc((size_t)n, sizeof *ready);
     DeviceStatus status = DEV_OK;
     for (int i = 0; i < n && status == DEV_OK; i++)
         status = get_ready(device, module, &launch[i], &ready[i], log);
@@ -735,7 +726,6 @@ static DeviceStatus cuda_run(Device *device, Module *module, const DeviceLaunch 
         status = run_ready(device, ready, n, time_ns, log);
     if (status == DEV_OK)
         status = copy_symbols(device, module, launch, n, true, NULL, log);
-    free(ready);
     return status;
 }
 

@@ -69,10 +69,9 @@ bool device_parse(const char *id, const DeviceKind **kind, int *index)
 // Memory sizes are left out: PoCL's change from one process to the next.
 void device_set_fingerprint(DeviceInfo *info, const char *kind)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     buf_printf(&text, "%s|%s|%s|%d", kind, info->name, info->driver, info->compute_units);
     hash_hex(hash_bytes(text.text, text.len, 0), info->fingerprint);
-    buf_release(&text);
 }
 
 void device_set_bus(DeviceInfo *info, unsigned domain, unsigned bus, unsigned slot)

@@ -138,10 +138,8 @@ static const char *find_compiler(Buf *version)
 
 static int host_count(void)
 {
-    Buf version = buf_new();
-    int n = find_compiler(&version) ? 1 : 0;
-    buf_release(&version);
-    return n;
+    AutoBuf version = buf_new();
+    return find_compiler(&version) ? 1 : 0;
 }
 
 // What the host is --------------------------------------------------------------------
@@ -216,7 +214,7 @@ static void describe(DeviceInfo *info, const char *version)
 static Device *host_open(int index, Buf *log)
 {
     Device *device = NULL;
-    Buf version = buf_new();
+    AutoBuf version = buf_new();
     const char *compiler = find_compiler(&version);
     if (index != 0)
         buf_puts(log, "there is only one host device: 'host'\n");
@@ -229,7 +227,6 @@ static Device *host_open(int index, Buf *log)
         snprintf(device->compiler, sizeof device->compiler, "%s", compiler);
         describe(&device->info, version.text);
     }
-    buf_release(&version);
     return device;
 }
 
@@ -386,7 +383,7 @@ static void try_flags(Device *device)
 {
     static const char text[] = "int fw_nothing; int fw_nothing = 0;\n";
     Files files;
-    Buf ignored = buf_new();
+    AutoBuf ignored = buf_new();
     device->flags_known = true;
     bool written = open_files(&files, text, &ignored);
     for (int drop = 0; written && drop < 4; drop++) {
@@ -397,14 +394,13 @@ static void try_flags(Device *device)
     }
     if (written)
         close_files(&files);
-    buf_release(&ignored);
 }
 
 static bool compile_adapting(Device *device, const char *options, const Files *files,
                              Buf *log)
 {
     bool openmp = device->openmp, native = device->native;
-    Buf said = buf_new();
+    AutoBuf said = buf_new();
     bool ok = compile(device, options, files, &said);
     if (!ok && !device->flags_known) {
         try_flags(device);
@@ -414,7 +410,6 @@ static bool compile_adapting(Device *device, const char *options, const Files *f
         }
     }
     buf_write(log, said.text, said.len);
-    buf_release(&said);
     return ok;
 }
 
@@ -493,7 +488,7 @@ static DeviceStatus host_run(Device *device, Module *module, const DeviceLaunch 
 {
     (void)device;
     DeviceStatus status = DEV_OK;
-    HostEntry **entry = xcalloc((size_t)n, sizeof *entry);
+    AUTO_FREE HostEntry **entry = xcalloc((size_t)n, sizeof *entry);
     for (int i = 0; i < n && status == DEV_OK; i++)
         if (!(entry[i] = find_entry(module, launch[i].kernel, log)))
             status = DEV_FAILED;
@@ -501,7 +496,6 @@ static DeviceStatus host_run(Device *device, Module *module, const DeviceLaunch 
     for (int i = 0; i < n && status == DEV_OK; i++)
         status = call(&launch[i], entry[i], log);
     *time_ns = (double)MAX(clock_ns() - start, 1);
-    free(entry);
     return status;
 }
 

@@ -70,7 +70,7 @@ static unsigned clock_mhz(const Nvml *nvml, int which)
 void nvml_limits(const Nvml *nvml, char *out, size_t size)
 {
     unsigned mw = 0;
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     if (nvml && clock_mhz(nvml, CLOCK_MULTIPROCESSOR))
         buf_printf(&text, "%u MHz", clock_mhz(nvml, CLOCK_MULTIPROCESSOR));
     if (nvml && clock_mhz(nvml, CLOCK_MEMORY))
@@ -79,5 +79,4 @@ void nvml_limits(const Nvml *nvml, char *out, size_t size)
     if (nvml && nvml->nvmlDeviceGetEnforcedPowerLimit(nvml->device, &mw) == 0 && mw)
         buf_printf(&text, "%s%u W", text.len ? ", " : "", mw / 1000);
     snprintf(out, size, "%s", text.text);
-    buf_release(&text);
 }

@@ -49,16 +49,14 @@ static void *open_library(void)
 
 static bool is_there(const char *folder, const char *name)
 {
-    char *path = path_in(folder, name);
-    bool there = access(path, R_OK) == 0;
-    free(path);
-    return there;
+    AUTO_FREE char *path = path_in(folder, name);
+    return access(path, R_OK) == 0;
 }
 
 // Takes root/part for the toolkit's headers if they are there.
 static bool try_headers(Nvrtc *nvrtc, const char *root, const char *part)
 {
-    Buf folder = buf_new();
+    AutoBuf folder = buf_new();
     buf_printf(&folder, "%s/%s", root, part);
     bool found = root[0] && is_there(folder.text, "cuda_runtime.h") &&
                  folder.len < COUNTOF(nvrtc->include) - sizeof "-I/cccl";
@@ -68,7 +66,6 @@ static bool try_headers(Nvrtc *nvrtc, const char *root, const char *part)
         memcpy(nvrtc->cccl, nvrtc->include, folder.len + 2);
         memcpy(nvrtc->cccl + folder.len + 2, "/cccl", sizeof "/cccl");
     }
-    buf_release(&folder);
     return found;
 }
 
@@ -162,7 +159,7 @@ static bool cache_read(const char *path, int n, Buf *cubin, Buf *symbols)
 {
     char hex[KEY + 1] = "";
     size_t start = KEY;
-    Buf file = buf_new();
+    AutoBuf file = buf_new();
     bool ok = file_read(path, FILE_DATA_MOST, &file) && file.len > KEY;
     if (ok)
         hash_hex(hash_bytes(file.text + KEY, file.len - KEY, 0), hex);
@@ -174,7 +171,6 @@ static bool cache_read(const char *path, int n, Buf *cubin, Buf *symbols)
         buf_write(symbols, file.text + KEY, start - KEY);
         buf_write(cubin, file.text + start, file.len - start);
     }
-    buf_release(&file);
     return ok;
 }
 
@@ -182,15 +178,13 @@ static bool cache_read(const char *path, int n, Buf *cubin, Buf *symbols)
 static void cache_write(const char *path, const Buf *cubin, const Buf *symbols)
 {
     char hex[KEY + 1];
-    Buf file = buf_new(), body = buf_new();
+    AutoBuf file = buf_new(), body = buf_new();
     buf_write(&body, symbols->text, symbols->len);
     buf_write(&body, cubin->text, cubin->len);
     hash_hex(hash_bytes(body.text, body.len, 0), hex);
     buf_puts(&file, hex);
     buf_write(&file, body.text, body.len);
     file_write(path, file.text, file.len);
-    buf_release(&body);
-    buf_release(&file);
 }
 
 // Compiling ---------------------------------------------------------------------------
@@ -276,10 +270,9 @@ static void append_log(const Nvrtc *nvrtc, void *program, Buf *log)
     size_t len = 0;
     if (nvrtc->nvrtcGetProgramLogSize(program, &len) != 0 || len <= 1)
         return;
-    char *text = xcalloc(len + 1, 1);
+    AUTO_FREE char *text = xcalloc(len + 1, 1);
     if (nvrtc->nvrtcGetProgramLog(program, text) == 0)
         buf_printf(log, "%s\n", text);
-    free(text);
 }
 
 static bool take_cubin(const Nvrtc *nvrtc, void *program, Buf *cubin)
@@ -287,11 +280,10 @@ static bool take_cubin(const Nvrtc *nvrtc, void *program, Buf *cubin)
     size_t len = 0;
     if (nvrtc->nvrtcGetCUBINSize(program, &len) != 0 || len == 0)
         return false;
-    char *bytes = xmalloc(len);
+    AUTO_FREE char *bytes = xmalloc(len);
     bool ok = nvrtc->nvrtcGetCUBIN(program, bytes) == 0;
     if (ok)
         buf_write(cubin, bytes, len);
-    free(bytes);
     return ok;
 }
 
@@ -330,13 +322,12 @@ DeviceStatus nvrtc_compile(const Nvrtc *nvrtc, const DeviceText *text, const cha
     if (!cache)
         return compile(nvrtc, text, arch, cubin, symbols, log);
     DeviceStatus status = DEV_OK;
-    Buf path = buf_new();
+    AutoBuf path = buf_new();
     cache_path(nvrtc, text, arch, cache, &path);
     if (!cache_read(path.text, text->nname, cubin, symbols)) {
         status = compile(nvrtc, text, arch, cubin, symbols, log);
         if (status == DEV_OK)
             cache_write(path.text, cubin, symbols);
     }
-    buf_release(&path);
     return status;
 }

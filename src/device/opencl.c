@@ -130,15 +130,13 @@ static int opencl_count(void)
 static void get_text(cl_device_id id, cl_device_info what, char *out, size_t size)
 {
     size_t len = 0;
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     if (clGetDeviceInfo(id, what, 0, NULL, &len) == CL_SUCCESS && len > 0) {
-        char *value = xcalloc(len + 1, 1);
+        AUTO_FREE char *value = xcalloc(len + 1, 1);
         clGetDeviceInfo(id, what, len, value, NULL);
         buf_puts(&text, value + strspn(value, " "));
-        free(value);
     }
     snprintf(out, size, "%s", text.text);
-    buf_release(&text);
 }
 
 static int get_uint(cl_device_id id, cl_device_info what, int otherwise)
@@ -516,13 +514,12 @@ static bool append_build_log(Device *device, cl_program program, Buf *log)
 {
     size_t len = 0;
     clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &len);
-    char *text = xcalloc(len + 1, 1);
+    AUTO_FREE char *text = xcalloc(len + 1, 1);
     if (len)
         clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, len, text, NULL);
     bool says = text[strspn(text, " \n")] != 0;
     if (says)
         buf_printf(log, "%s\n", text);
-    free(text);
     return says;
 }
 
@@ -836,13 +833,12 @@ static void opencl_usage(Device *device, Module *module, const char *name,
 {
     cl_ulong bytes = 0;
     *usage = (KernelUsage){-1, -1, -1};
-    Buf unsaid = buf_new();
+    AutoBuf unsaid = buf_new();
     const ClKernel *kernel = find_kernel(device, module, name, &unsaid);
     if (kernel &&
         clGetKernelWorkGroupInfo(kernel->kernel, device->id, CL_KERNEL_LOCAL_MEM_SIZE,
                                  sizeof bytes, &bytes, NULL) == CL_SUCCESS)
         usage->local_bytes = (int)bytes;
-    buf_release(&unsaid);
 }
 
 extern const DeviceKind device_opencl;

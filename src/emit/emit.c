@@ -213,7 +213,7 @@ void emit_unit(Buf *out, const Target *target, const Unit *unit)
 {
     Printer p;
     Uses uses = {0};
-    Buf kernels = buf_new();
+    AutoBuf kernels = buf_new();
     for (int i = 0; i < unit->kernels.len; i++) {
         find_vectors(&uses.vectors, &unit->kernels.at[i]->body);
         if (i > 0)
@@ -229,5 +229,4 @@ void emit_unit(Buf *out, const Target *target, const Unit *unit)
     if (out->len > before)
         buf_putc(out, '\n');
     buf_write(out, kernels.text, kernels.len);
-    buf_release(&kernels);
 }

@@ -69,14 +69,13 @@ static bool pay_tie(const RankedRow *c, int n, double goal, EvalCost *cost)
 EvalCost eval_cost(const double *prediction, const double *throughput,
                    const double *time_ns, int n, double goal)
 {
-    RankedRow *c = sorted(prediction, throughput, time_ns, n);
+    AUTO_FREE RankedRow *c = sorted(prediction, throughput, time_ns, n);
     EvalCost cost = {0};
     bool found = false;
     for (int i = 0, length; i < n && !found; i += length) {
         length = tie_length(c + i, n - i);
         found = pay_tie(c + i, length, goal, &cost);
     }
-    free(c);
     return found ? cost : (EvalCost){NAN, NAN};
 }
 
@@ -95,7 +94,7 @@ static double expected_best(const RankedRow *c, int n, int r, double so_far)
 void eval_curve(const double *prediction, const double *throughput, int n, double *best,
                 int length)
 {
-    RankedRow *c = sorted(prediction, throughput, NULL, n);
+    AUTO_FREE RankedRow *c = sorted(prediction, throughput, NULL, n);
     double so_far = 0;
     for (int i = 0, tie; i < length; i += tie) {
         tie = tie_length(c + i, n - i);
@@ -103,14 +102,13 @@ void eval_curve(const double *prediction, const double *throughput, int n, doubl
             best[i + r - 1] = expected_best(c + i, tie, r, so_far);
         so_far = fmax(so_far, c[i + tie - 1].throughput);
     }
-    free(c);
 }
 
 EvalCost eval_cost_simulated(const double *throughput, const double *time_ns, int n,
                              double goal, int repeat, uint64_t seed)
 {
     EvalCost sum = {0};
-    double *order = xcalloc((size_t)n + 1, sizeof *order);
+    AUTO_FREE double *order = xcalloc((size_t)n + 1, sizeof *order);
     Rng rng = rng_new(seed);
     for (int k = 0; k < repeat; k++) {
         for (int i = 0; i < n; i++)
@@ -119,7 +117,6 @@ EvalCost eval_cost_simulated(const double *throughput, const double *time_ns, in
         sum.runs += one.runs / repeat;
         sum.time_ns += one.time_ns / repeat;
     }
-    free(order);
     return sum;
 }
 
@@ -212,7 +209,7 @@ static void eval_group(const Eval *e, EvalGroup *out)
 {
     const DatasetGroup *g = &e->data->group_at[out->group];
     const EvalOptions *o = e->options;
-    Arena *scratch = arena_new();
+    AutoArena *scratch = arena_new();
     Columns ran = gather(e, g, true, scratch), all = gather(e, g, false, scratch);
     double *column = out->column;
     column[PEARSON] = metric_pearson(ran.predicted, ran.throughput, ran.n);
@@ -233,7 +230,6 @@ static void eval_group(const Eval *e, EvalGroup *out)
     column[FEWER_RUNS] = random.runs / model.runs;
     column[LESS_TIME] = random.time_ns / model.time_ns;
     follow(out, &all, e->arena);
-    arena_free(scratch);
 }
 
 static json_t *group_json(const Eval *e, const EvalGroup *g)
@@ -298,7 +294,7 @@ typedef struct {
 // Groups where it is NAN are left out.
 static void set_folded(const Eval *e, Where where, const Folded *fold, int n, json_t *json)
 {
-    double *value = xcalloc((size_t)e->ngroup + 1, sizeof *value);
+    AUTO_FREE double *value = xcalloc((size_t)e->ngroup + 1, sizeof *value);
     for (; n > 0; n--, fold++) {
         int count = 0;
         for (int i = 0; i < e->ngroup; i++)
@@ -306,7 +302,6 @@ static void set_folded(const Eval *e, Where where, const Folded *fold, int n, js
                 value[count++] = e->group[i].column[fold->column];
         json_object_set_new(json, fold->name, json_finite(fold->how(value, count)));
     }
-    free(value);
 }
 
 static json_t *reach_json(const Eval *e, double goal, int model, int random)

@@ -473,12 +473,11 @@ static bool add_again(Explorer *x, const Dataset *data, int of)
 
 static bool explore_again(Explorer *x)
 {
-    Buf size = buf_new();
+    AutoBuf size = buf_new();
     write_size(x->problem, &size);
     const Dataset *data = x->request->again;
     int n;
     const Numbered *timed = best_rows(x, data, size.text, &n);
-    buf_release(&size);
     for (int i = 0; i < n; i++) {
         if (!add_again(x, data, timed[i].number))
             diag_warning(x->diags, span_none, "X004",
@@ -587,7 +586,7 @@ static PendingRow *chosen_rows(Explorer *x, int64_t *n)
 
 static bool measure_rows(Explorer *x, Runner *runner)
 {
-    Buf prelude = buf_new();
+    AutoBuf prelude = buf_new();
     Measuring m = {
         .x = x, .target = target_find(runner_device(runner)->target), .best_ns = INFINITY};
     emit_prelude(&prelude, m.target, x->problem->bound);
@@ -599,7 +598,6 @@ static bool measure_rows(Explorer *x, Runner *runner)
             candidate_release(&m.pending[i].candidate);
             arena_free(m.pending[i].arena);
         }
-    buf_release(&prelude);
     return ok;
 }
 
@@ -662,7 +660,7 @@ static void write_head(Explorer *x, const Buf *device, Buf *csv)
 // The rules on one line, and the width of vector accesses; or the point.
 static void write_steps(const Explorer *x, const Lowered *row, Buf *csv)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     if (row->of)
         derivation_print(&text, &row->of->steps);
     else
@@ -676,7 +674,6 @@ static void write_steps(const Explorer *x, const Lowered *row, Buf *csv)
         else
             buf_putc(csv, text.text[i]);
     buf_putc(csv, '"');
-    buf_release(&text);
 }
 
 static void write_row(Explorer *x, const Lowered *row, Buf *csv)
@@ -710,7 +707,7 @@ bool explore(const Problem *problem, const ExploreRequest *request, Buf *csv,
                   .arena = arena_new(),
                   .scratch = arena_new()};
     rng_seed(&x.rng, request->seed);
-    Buf device = buf_new();
+    AutoBuf device = buf_new();
     bool ok = generate(&x) && (!request->device || measure(&x, &device));
     if (ok) {
         write_head(&x, &device, csv);
@@ -718,7 +715,6 @@ bool explore(const Problem *problem, const ExploreRequest *request, Buf *csv,
             if (!request->device || x.rows.at[i].status)
                 write_row(&x, &x.rows.at[i], csv);
     }
-    buf_release(&device);
     derive_free(x.derivation);
     arena_free(x.scratch);
     arena_free(x.arena);

@@ -118,7 +118,7 @@ static int pick(const Loadings *table, const LoadingRow *of, const StencilShape 
                 uint64_t seed)
 {
     Matrix x = matrix_new(table->rows.len, FEATURES_SEEN);
-    int *class = xcalloc((size_t)table->rows.len, sizeof *class);
+    AUTO_FREE int *class = xcalloc((size_t)table->rows.len, sizeof *class);
     int n = 0, picked = -1;
     for (int i = 0; i < table->rows.len; i++) {
         const LoadingRow *row = &table->rows.at[i];
@@ -136,7 +136,6 @@ static int pick(const Loadings *table, const LoadingRow *of, const StencilShape 
         classes_free(classes);
     }
     matrix_free(&x);
-    free(class);
     return picked;
 }
 

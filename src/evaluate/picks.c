@@ -22,7 +22,7 @@ static double place(double before)
 // False: too few of its points ran.
 static bool judge(const Sweep *s, const SweepRun *run, const double *before, Judged *judged)
 {
-    Numbered *order = xcalloc((size_t)run->n + 1, sizeof *order);
+    AUTO_FREE Numbered *order = xcalloc((size_t)run->n + 1, sizeof *order);
     double *a = xcalloc((size_t)run->n + 1, sizeof *a),
            *b = xcalloc((size_t)run->n + 1, sizeof *b);
     int n = 0;
@@ -42,7 +42,6 @@ static bool judge(const Sweep *s, const SweepRun *run, const double *before, Jud
         judged->five = fmin(judged->five, ratio);
     }
     judged->rho = metric_spearman(a, b, n);
-    free(order);
     free(a);
     free(b);
     return n >= PICKS_LEAST;
@@ -130,7 +129,7 @@ static void keep_terms(const Matrix *x, TermRange terms)
 Model *picks_fit(const Sweep *s, const char *without, TermRange terms, uint64_t seed)
 {
     int *row = xcalloc((size_t)s->n + 1, sizeof *row), n = 0;
-    double *y = xcalloc((size_t)s->n + 1, sizeof *y);
+    AUTO_FREE double *y = xcalloc((size_t)s->n + 1, sizeof *y);
     const char *name[TERMS];
     for (int r = 0; r < s->runs.len; r++) {
         const SweepRun *run = &s->runs.at[r];
@@ -151,7 +150,6 @@ Model *picks_fit(const Sweep *s, const char *without, TermRange terms, uint64_t 
                              s->fingerprint ? s->fingerprint : "");
     matrix_free(&x);
     free(row);
-    free(y);
     return model;
 }
 

@@ -61,7 +61,7 @@ static void take_prior(Replayer *r)
 {
     const Recorded *prior = r->options->prior;
     const Space *space = r->recorded->space;
-    int *order = recorded_order(prior);
+    AUTO_FREE int *order = recorded_order(prior);
     double slowest = log(recorded_cost(prior, &prior->at[order[prior->nvalid - 1]]));
     bool same = space_params(space) == space_params(prior->space);
     r->ranking = xcalloc((size_t)prior->nvalid + 1, sizeof *r->ranking);
@@ -79,7 +79,6 @@ static void take_prior(Replayer *r)
             log(recorded_cost(prior, &prior->at[order[i]]));
     }
     r->predictions = (Predictions){look_up, r};
-    free(order);
 }
 
 static double time_limit(const Replayer *r)
@@ -173,8 +172,8 @@ bool replay(const Recorded *recorded, const ScoreSpace *space, const SearchKind 
 {
     Replayer r = {recorded, space, kind, options, result, NULL, 0, NULL, {0}};
     size_t room = (size_t)recorded->n + 1;
-    ScoreStep *steps = xcalloc(room, sizeof *steps);
-    ScoreRun *run = xcalloc((size_t)options->repeats, sizeof *run);
+    AUTO_FREE ScoreStep *steps = xcalloc(room, sizeof *steps);
+    AUTO_FREE ScoreRun *run = xcalloc((size_t)options->repeats, sizeof *run);
     *result = (Replay){0};
     if (options->prior)
         take_prior(&r);
@@ -195,8 +194,6 @@ bool replay(const Recorded *recorded, const ScoreSpace *space, const SearchKind 
     free(r.predicted);
     for (int i = 0; i < options->repeats; i++)
         free(run[i].step);
-    free(run);
-    free(steps);
     return ok ||
            diag_error(diags, span_none, "X004",
                       "%s on %s: no run reached the start of the score's time, %.3g s",

@@ -260,8 +260,8 @@ static void bootstrap(const ScoreSpace *s, const Sample *sample, int n, int nrun
                       double rank[SCORE_POINTS])
 {
     int times = MAX(nrun, 3), drawn = MAX((int)(n / sqrt(times)), 1);
-    int *weight = xcalloc((size_t)n, sizeof *weight);
-    PooledBlock *block = xcalloc((size_t)n + 1, sizeof *block);
+    AUTO_FREE int *weight = xcalloc((size_t)n, sizeof *weight);
+    AUTO_FREE PooledBlock *block = xcalloc((size_t)n + 1, sizeof *block);
     for (int i = 0; i < SCORE_POINTS; i++)
         rank[i] = 0;
     for (int t = 0; t < times; t++) {
@@ -273,8 +273,6 @@ static void bootstrap(const ScoreSpace *s, const Sample *sample, int n, int nrun
     }
     for (int i = 0; i < SCORE_POINTS; i++)
         rank[i] /= times;
-    free(weight);
-    free(block);
 }
 
 // When most runs have ended: the end after the median of the ends. INFINITY if there is

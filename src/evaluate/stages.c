@@ -126,7 +126,7 @@ static double predict_rest(const RecordView *view, StageTrial *trial, uint64_t s
     Matrix seen = matrix_select(&view->x, trial->order, trial->tried);
     Matrix rest =
         matrix_select(&view->x, trial->order + trial->tried, trial->n - trial->tried);
-    double *cost = xcalloc((size_t)trial->tried, sizeof *cost);
+    AUTO_FREE double *cost = xcalloc((size_t)trial->tried, sizeof *cost);
     for (int i = 0; i < trial->tried; i++)
         cost[i] = view->cost[trial->order[i]];
     double start = thread_s();
@@ -136,7 +136,6 @@ static double predict_rest(const RecordView *view, StageTrial *trial, uint64_t s
     attempts_free(&fit);
     matrix_free(&seen);
     matrix_free(&rest);
-    free(cost);
     return spent;
 }
 
@@ -150,7 +149,7 @@ static double rest_cost(const RecordView *view, const StageTrial *trial, int i)
 static void judge_times(const RecordView *view, const StageTrial *trial, StageFirst *result)
 {
     int rest = trial->n - trial->tried, n = 0;
-    double *error = xcalloc(3 * (size_t)rest, sizeof *error);
+    AUTO_FREE double *error = xcalloc(3 * (size_t)rest, sizeof *error);
     double *actual = error + rest, *predicted = actual + rest;
     for (int i = 0; i < rest; i++) {
         if (!attempt_ran(rest_cost(view, trial, i)))
@@ -163,7 +162,6 @@ static void judge_times(const RecordView *view, const StageTrial *trial, StageFi
     result->number[ERROR] = metric_mean(error, n);
     result->number[MEDIAN] = metric_median(error, n);
     result->number[RANK] = metric_spearman(actual, predicted, n);
-    free(error);
 }
 
 static double share(int part, int whole)
@@ -195,7 +193,7 @@ static void judge_picks(const RecordView *view, const StageTrial *trial, bool do
                         StageCell *cell)
 {
     int rest = trial->n - trial->tried;
-    AttemptRank *pick = xcalloc((size_t)rest, sizeof *pick);
+    AUTO_FREE AttemptRank *pick = xcalloc((size_t)rest, sizeof *pick);
     double best_there_is = INFINITY;
     for (int i = 0; i < rest; i++) {
         pick[i] = (AttemptRank){doubts ? trial->doubt[i] : 0, trial->time[i], (uint64_t)i};
@@ -213,7 +211,6 @@ static void judge_picks(const RecordView *view, const StageTrial *trial, bool do
         double slowdown = failed < n ? best / best_there_is : NAN;
         cell[m] = (StageCell){slowdown, slowdown, share(failed, n), failed == n};
     }
-    free(pick);
 }
 
 static void keep_scatter(const RecordView *view, const StageTrial *trial)

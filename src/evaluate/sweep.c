@@ -81,7 +81,7 @@ static bool read_run(Sweep *s, json_t *json, Texts *points, Times *times, Arena 
 static bool read_line(Sweep *s, const char *line, size_t len, Texts *points, Times *times,
                       Arena *arena)
 {
-    json_t *json = json_loadb(line, len, 0, NULL);
+    json_auto_t *json = json_loadb(line, len, 0, NULL);
     const char *fingerprint = json_string_value(json_object_get(json, "fingerprint"));
     bool ok = json && (fingerprint || read_run(s, json, points, times, arena));
     if (ok && fingerprint && !s->fingerprint) {
@@ -89,7 +89,6 @@ static bool read_line(Sweep *s, const char *line, size_t len, Texts *points, Tim
         s->device = device ? arena_strdup(arena, device) : NULL;
         s->fingerprint = arena_strdup(arena, fingerprint);
     }
-    json_decref(json);
     return ok;
 }
 
@@ -189,14 +188,13 @@ static void lower_one(void *user, int thread, int task)
     Lowering *l = user;
     (void)thread;
     const SweepRun *run = &l->sweep->runs.at[task];
-    Arena *scratch = arena_new();
+    AutoArena *scratch = arena_new();
     Diags quiet = {.arena = arena_new()};
     Problem *problem = problem_parse("sweep.fw", run->text, &quiet);
     if (problem->kind && problem_bind(problem, run->binding, run->nbinding, &quiet))
         lower_run(l, run, problem, scratch, &quiet);
     problem_free(problem);
     arena_free(quiet.arena);
-    arena_free(scratch);
 }
 
 // Files of measured kernels name a device, and do not say what its target can. Of a

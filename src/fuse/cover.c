@@ -108,13 +108,12 @@ static void take_cover(Solver *s, double cost)
 static void grow(Solver *s)
 {
     int old = s->nslot;
-    KnownCover *from = s->slot;
+    AUTO_FREE KnownCover *from = s->slot;
     s->nslot = old ? 2 * old : 1024;
     s->slot = xcalloc((size_t)s->nslot, sizeof *s->slot);
     for (int i = 0; i < old; i++)
         if (from[i].rest)
             *find_slot(s, from[i].rest) = from[i];
-    free(from);
 }
 
 // What covering rest costs at least: cycles and refused units ignored, which makes it the

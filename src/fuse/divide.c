@@ -80,7 +80,7 @@ static void words_passed(const Script *script, int64_t *words)
 
 int script_divide(const Script *script, int *first)
 {
-    int64_t *words = xcalloc((size_t)script->ncall + 1, sizeof *words);
+    AUTO_FREE int64_t *words = xcalloc((size_t)script->ncall + 1, sizeof *words);
     int n = 0;
     words_passed(script, words);
     for (int at = 0; at < script->ncall; n++) {
@@ -92,7 +92,6 @@ int script_divide(const Script *script, int *first)
         at = end;
     }
     first[n] = script->ncall;
-    free(words);
     return n;
 }
 

@@ -470,14 +470,13 @@ Script *script_parse(const char *name, const char *text, const Binding *size, in
 Script *script_load(const char *path, const Binding *size, int nsize, Diags *diags,
                     bool *ok)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     Script *script = NULL;
     *ok = file_read(path, FILE_TEXT_MOST, &text);
     if (*ok)
         script = script_parse(path, text.text, size, nsize, diags, ok);
     else
         diag_error(diags, span_none, "C001", "cannot read %s: %s", path, text.text);
-    buf_release(&text);
     return script;
 }
 

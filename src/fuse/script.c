@@ -163,7 +163,7 @@ static void check_defined(Resolver *r, const Name *name, int variable)
 // Names the calls of a cycle, starting from one that lies on it.
 static void report_cycle(Resolver *r, int start, const int *next)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     const Draft *d = r->draft;
     for (int s = next[start]; s != start; s = next[s])
         buf_printf(&text, "`%s`, which needs ", d->statements.at[s].result.text);
@@ -171,7 +171,6 @@ static void report_cycle(Resolver *r, int start, const int *next)
                "the calls form a cycle: `%s` needs %s`%s`",
                d->statements.at[start].result.text, text.text,
                d->statements.at[start].result.text);
-    buf_release(&text);
 }
 
 // Depth first; state: 0 new, 1 being visited, 2 done. next[s]: the statement that s asked

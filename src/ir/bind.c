@@ -237,7 +237,7 @@ static bool check_range(const Bind *b, const SizeDecl *size, const Binding *bind
     if (inside &&
         (size_within(&range, binding->value) || (!binding->value && binding->range.high)))
         return true;
-    Buf multiple = buf_new();
+    AutoBuf multiple = buf_new();
     if (broken->multiple > 1)
         buf_printf(&multiple, " and a multiple of %" PRId64, broken->multiple);
     if (inside)
@@ -247,7 +247,6 @@ static bool check_range(const Bind *b, const SizeDecl *size, const Binding *bind
     diag_error(b->diags, size->span, "T022",
                "size %s must be from %" PRId64 " to %" PRId64 "%s", binding->name,
                broken->low, broken->high, multiple.text);
-    buf_release(&multiple);
     return false;
 }
 

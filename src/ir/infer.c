@@ -398,12 +398,11 @@ static void forget_types(Expr *e)
 // rewrites a body later knows nothing of that.
 static Expr *pin_declared(Infer *in, Expr *body)
 {
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     Diags quiet = {.arena = arena};
     Expr *alone = expr_clone(in->ir, body);
     forget_types(alone);
     ir_infer_expr(in->ir, alone, &quiet);
-    arena_free(arena);
     return pin_unlike(in, body, alone);
 }
 

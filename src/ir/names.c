@@ -130,10 +130,9 @@ static void offer_pattern(Guess *guess, Pattern pattern)
     int first = suffix == SUFFIX_PAR ? 0 : 1;
     int last = suffix == SUFFIX_NONE ? 1 : suffix == SUFFIX_DIMS ? DIMS_MAX : 2;
     for (int i = first; i <= last; i++) {
-        Buf name = buf_new();
+        AutoBuf name = buf_new();
         pattern_print_name(&name, pattern, i, i);
         guess_offer(guess, name.text);
-        buf_release(&name);
     }
 }
 

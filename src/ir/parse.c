@@ -91,10 +91,9 @@ void fail_expected(Parser *p, const char *what, const char *where)
         p->failed = true;
     if (p->failed)
         return;
-    Buf found = buf_new();
+    AutoBuf found = buf_new();
     print_found(&found, token);
     fail(p, token->span, "P005", "expected %s%s, found %s", what, where, found.text);
-    buf_release(&found);
 }
 
 Token expect(Parser *p, TokenKind kind, const char *where)
@@ -149,11 +148,10 @@ void fail_unknown(Parser *p, const Token *name, bool sizes_only)
         guess_offer(&guess, p->local.at[i].name);
     if (!sizes_only)
         guess_offer_words(&guess);
-    Buf hint = buf_new();
+    AutoBuf hint = buf_new();
     guess_print(&hint, &guess);
     fail(p, name->span, "P006", "%s named `%s` is declared before this%s",
          sizes_only ? "no size" : "nothing", name->text, hint.text);
-    buf_release(&hint);
 }
 
 Token take_new_name(Parser *p, const char *what)
@@ -540,7 +538,7 @@ typedef struct {
 // An explicit stack, because the depth is what is in question.
 static int tree_depth(const Expr *expr)
 {
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     VEC(Visit) todo = {0};
     int deepest = 0;
     VEC_PUSH(arena, &todo, ((Visit){expr, 1}));
@@ -552,7 +550,6 @@ static int tree_depth(const Expr *expr)
         if (v.expr->fun)
             VEC_PUSH(arena, &todo, ((Visit){v.expr->fun, v.depth + 1}));
     }
-    arena_free(arena);
     return deepest;
 }
 

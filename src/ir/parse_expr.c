@@ -396,11 +396,10 @@ static int count_nums(Parser *p, const Token *name, const PatternWord *word, int
         return nums;
     if (info->data < 0 && nums > 0)
         return 0;
-    Buf usage = buf_new();
+    AutoBuf usage = buf_new();
     print_usage(&usage, word);
     fail(p, name->span, "P008", "wrong number of arguments: expected %s, found %d%s",
          usage.text, argc, piped ? " and the piped array" : "");
-    buf_release(&usage);
     return 0;
 }
 

@@ -438,7 +438,7 @@ static void check_block(Verifier *c, const Block *block)
 
 static bool check_kernel(ArithCtx *ctx, const Kernel *kernel, bool ranges, Diags *diags)
 {
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     Verifier c = {.ctx = ctx, .kernel = kernel, .diags = diags, .arena = arena, .ok = true};
     c.ranges = ranges;
     table_init(&c.names, arena);
@@ -451,7 +451,6 @@ static bool check_kernel(ArithCtx *ctx, const Kernel *kernel, bool ranges, Diags
         declare(&c, kernel->locals.at[i], HAVE_UNIFORM);
     }
     check_block(&c, &kernel->body);
-    arena_free(arena);
     return c.ok;
 }
 

@@ -290,12 +290,11 @@ static void walk_block(Windows *w, Block *block)
 
 void pass_windows(Pass *pass, Kernel *kernel)
 {
-    Windows *w = xcalloc(1, sizeof *w);
+    AUTO_FREE Windows *w = xcalloc(1, sizeof *w);
     w->pass = pass;
     w->kernel = kernel;
     w->arena = arena_new();
     find_stores(w, &kernel->body);
     walk_block(w, &kernel->body);
     arena_free(w->arena);
-    free(w);
 }

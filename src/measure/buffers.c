@@ -98,14 +98,13 @@ static bool open_buffer(const DeviceBuffers *s, const json_t *json, DeviceBuffer
 // Frees *mem where it cannot be filled.
 static bool upload_copy(const DeviceBuffers *s, Mem **mem, const void *from, size_t bytes)
 {
-    Buf ignored = buf_new();
+    AutoBuf ignored = buf_new();
     if (!*mem)
         *mem = s->kind->mem_new(s->device, bytes, &ignored);
     if (*mem && s->kind->write(s->device, *mem, from, bytes, &ignored) != DEV_OK) {
         s->kind->mem_free(s->device, *mem);
         *mem = NULL;
     }
-    buf_release(&ignored);
     return *mem != NULL;
 }
 

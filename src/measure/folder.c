@@ -76,7 +76,7 @@ void folder_close(Folder *folder)
 bool folder_write(const Folder *folder, const char *name, const void *bytes, size_t len,
                   Diags *diags)
 {
-    char *path = path_in(folder->data.path, name);
+    AUTO_FREE char *path = path_in(folder->data.path, name);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     bool ok = fd >= 0 && file_put(fd, bytes, len);
     int saved = errno;
@@ -89,7 +89,6 @@ bool folder_write(const Folder *folder, const char *name, const void *bytes, siz
                    "cannot write %s (%zu bytes): %s; free space or name another "
                    "folder",
                    path, len, strerror(saved));
-    free(path);
     return ok;
 }
 
@@ -137,8 +136,8 @@ static char *mark_path(const Cache *cache)
 static bool claim(Cache *cache, bool was_open)
 {
     bool cache_was_open;
-    Buf text = buf_new();
-    char *mark = mark_path(cache);
+    AutoBuf text = buf_new();
+    AUTO_FREE char *mark = mark_path(cache);
     cache->jobs = file_read(mark, FILE_TEXT_MOST, &text) ? atoi(text.text) : CACHE_JOBS_MAX;
     unlink(mark);
     bool ok = file_mkdir_private(cache->path, &cache_was_open);
@@ -147,8 +146,6 @@ static bool claim(Cache *cache, bool was_open)
         cache->jobs = 0;
         ok = file_mkdir_private(cache->path, &cache_was_open);
     }
-    free(mark);
-    buf_release(&text);
     return ok;
 }
 

@@ -267,13 +267,12 @@ bool gpucheck_sum(GpuCheck *check, DeviceBuffer *b, uint32_t *sum)
 {
     CheckLaunch asked;
     FoundErrors found = {0};
-    Buf log = buf_new();
+    AutoBuf log = buf_new();
     bool ok = make_room(check, 1, &log);
     if (ok) {
         DeviceLaunch launch = ask_sum(check, b, 0, &asked);
         ok = find(check, &launch, 1, &found, 1, &log);
     }
-    buf_release(&log);
     *sum = found.sum;
     return ok;
 }
@@ -291,10 +290,10 @@ bool gpucheck_judge(GpuCheck *check, DeviceBuffer *const *used, int n, Poison po
                     double tolerance, bool *right, double *max_error)
 {
     enum { MOST = 2 }; // launches a buffer
-    DeviceLaunch *launch = xcalloc((size_t)n * MOST, sizeof *launch);
-    CheckLaunch *asked = xcalloc((size_t)n * MOST, sizeof *asked);
-    FoundErrors *found = xcalloc((size_t)n, sizeof *found);
-    Buf log = buf_new();
+    AUTO_FREE DeviceLaunch *launch = xcalloc((size_t)n * MOST, sizeof *launch);
+    AUTO_FREE CheckLaunch *asked = xcalloc((size_t)n * MOST, sizeof *asked);
+    AUTO_FREE FoundErrors *found = xcalloc((size_t)n, sizeof *found);
+    AutoBuf log = buf_new();
     int k = 0;
     bool ok = make_room(check, n, &log);
     for (int i = 0; i < n && ok; i++) {
@@ -312,9 +311,5 @@ bool gpucheck_judge(GpuCheck *check, DeviceBuffer *const *used, int n, Poison po
     ok = ok && find(check, launch, k, found, n, &log);
     for (int i = 0; i < n && ok; i++)
         right[i] = is_right(used[i], &found[i], max_error);
-    buf_release(&log);
-    free(found);
-    free(asked);
-    free(launch);
     return ok;
 }

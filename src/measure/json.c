@@ -12,7 +12,7 @@ json_t *json_text(const char *text)
     json_t *whole = json_string(text ? text : "");
     if (whole)
         return whole;
-    char *copy = xstrdup(text);
+    AUTO_FREE char *copy = xstrdup(text);
     bool plain;
     size_t len = strlen(copy);
     for (size_t i = 0, n; i < len; i += n) {
@@ -21,7 +21,6 @@ json_t *json_text(const char *text)
             copy[i] = '?';
     }
     whole = json_string(copy);
-    free(copy);
     return whole;
 }
 

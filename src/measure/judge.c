@@ -62,7 +62,7 @@ static DeviceStatus call(Judge *judge, DeviceArg *arg, Buf *log)
 
 DeviceStatus judge_ask(Judge *judge, const DeviceBuffers *buffers, int *answer, Buf *log)
 {
-    DeviceArg *arg = xcalloc((size_t)judge->n + 1, sizeof *arg);
+    AUTO_FREE DeviceArg *arg = xcalloc((size_t)judge->n + 1, sizeof *arg);
     const void **data = xcalloc((size_t)judge->n + 1, sizeof *data);
     DeviceStatus status = DEV_OK;
     *answer = 1;
@@ -86,6 +86,5 @@ DeviceStatus judge_ask(Judge *judge, const DeviceBuffers *buffers, int *answer, 
                                  data[i]);
     }
     free(data);
-    free(arg);
     return status;
 }

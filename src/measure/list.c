@@ -37,7 +37,7 @@ static void listen_for(Listing *listing, Worker *worker, const char *kind, Diags
 {
     int before = listing->found.len;
     json_t *message;
-    Buf why = buf_new();
+    AutoBuf why = buf_new();
     while (worker->state == WORKER_BUSY) {
         if (!worker_wait(worker, 1, listing->stop, &message)) {
             worker_end(worker, NULL);
@@ -58,7 +58,6 @@ static void listen_for(Listing *listing, Worker *worker, const char *kind, Diags
         }
         json_decref(message);
     }
-    buf_release(&why);
 }
 
 static void list_kind(Listing *listing, const char *kind, const WorkerPlace *place,
@@ -106,14 +105,13 @@ int devices_list(Arena *arena, const char *worker, const Stop *stop, DeviceInfo 
 static bool none_such(const Listing *listing, Diags *diags)
 {
     DeviceInfo *info;
-    Buf present = buf_new();
+    AutoBuf present = buf_new();
     Diags ignored = {.arena = listing->arena};
     int n = devices_list(listing->arena, listing->worker, listing->stop, &info, &ignored);
     for (int i = 0; i < n; i++)
         buf_printf(&present, "%s-d %s (%s)", i ? ", " : "; try ", info[i].id, info[i].name);
     diag_world(diags, "C007", "there is no device %s%s%s%s", listing->only,
                listing->why ? ": " : "", listing->why ? listing->why : "", present.text);
-    buf_release(&present);
     return false;
 }
 

@@ -266,13 +266,12 @@ static void wait_while(Peers *peers, PostState state)
 // Why a peer is not there, or not any more; said once.
 static void tell_loss(Post *post, const char *what, Diags *diags)
 {
-    Buf why = buf_new();
+    AutoBuf why = buf_new();
     if (post->diags.list.len)
         buf_printf(&why, ": %s", post->diags.list.at[0].message);
     diag_warning(diags, span_none, "D001", "%s %s%s",
                  post->peer->device ? post->peer->device : post->peer->kind->name, what,
                  why.text);
-    buf_release(&why);
     post->diags.list.len = 0;
 }
 
@@ -402,7 +401,7 @@ bool peers_run(Peers *peers, OwnRun *own, void *runner, RunnerNext *next, double
                          .user = user,
                          .stop = peers->stop,
                          .cutoff_ns = cutoff_ns};
-    bool *lost = xcalloc((size_t)peers->n + 1, sizeof *lost);
+    AUTO_FREE bool *lost = xcalloc((size_t)peers->n + 1, sizeof *lost);
     Diags mine = {
         .arena =
             arena_new()}; // the caller's may be written to by next and done, in any thread
@@ -418,7 +417,6 @@ bool peers_run(Peers *peers, OwnRun *own, void *runner, RunnerNext *next, double
         diag_world(diags, mine.list.at[i].code, "%s", mine.list.at[i].message);
     arena_free(mine.arena);
     stream_close(&stream);
-    free(lost);
     return ok;
 }
 

@@ -43,18 +43,15 @@ static bool move_all(int fd, char *bytes, size_t len, Move *move)
 
 bool message_send(int fd, json_t *message)
 {
-    char *text = json_dumps(message, JSON_COMPACT);
+    AUTO_FREE char *text = json_dumps(message, JSON_COMPACT);
     json_decref(message);
     if (!text)
         BUG("a message that is not JSON");
     uint32_t len = (uint32_t)strlen(text);
-    Buf frame = buf_new();
+    AutoBuf frame = buf_new();
     buf_write(&frame, &len, sizeof len);
     buf_write(&frame, text, len);
-    bool ok = move_all(fd, frame.text, frame.len, send_some);
-    buf_release(&frame);
-    free(text);
-    return ok;
+    return move_all(fd, frame.text, frame.len, send_some);
 }
 
 json_t *message_receive(int fd)
@@ -62,10 +59,9 @@ json_t *message_receive(int fd)
     uint32_t len;
     if (!move_all(fd, (char *)&len, sizeof len, receive_some) || len > MESSAGE_MAX)
         return NULL;
-    char *text = xmalloc(len);
+    AUTO_FREE char *text = xmalloc(len);
     json_t *message =
         move_all(fd, text, len, receive_some) ? json_loadb(text, len, 0, NULL) : NULL;
-    free(text);
     return message;
 }
 
@@ -316,10 +312,9 @@ json_t *trial_to_json(const Trial *trial)
     json_set_number(json, "limit_s", trial->limit_s);
     json_object_set_new(json, "outside", json_boolean(trial->outside));
     json_object_set_new(json, "log", json_text(trial->log));
-    Buf measures = buf_new();
+    AutoBuf measures = buf_new();
     measures_print(&measures, &trial->measures);
     json_object_set_new(json, "measures", json_text(measures.text));
-    buf_release(&measures);
     return json;
 }
 

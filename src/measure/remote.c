@@ -31,9 +31,8 @@ static const double SILENCE_S = 20, OPEN_S = 1800; // a reference may take long
 // Takes the message.
 static bool put(const Link *link, json_t *message)
 {
-    char *text = json_dumps(message, JSON_COMPACT);
+    AUTO_FREE char *text = json_dumps(message, JSON_COMPACT);
     bool ok = text && link->send(link->end, text, strlen(text));
-    free(text);
     json_decref(message);
     return ok;
 }
@@ -41,12 +40,10 @@ static bool put(const Link *link, json_t *message)
 // NULL: nothing came in time, or no JSON.
 static json_t *get(const Link *link, double limit_s)
 {
-    Buf text = buf_new();
-    json_t *message = link->receive(link->end, &text, limit_s)
-                          ? json_loadb(text.text, text.len, 0, NULL)
-                          : NULL;
-    buf_release(&text);
-    return message;
+    AutoBuf text = buf_new();
+    return link->receive(link->end, &text, limit_s)
+               ? json_loadb(text.text, text.len, 0, NULL)
+               : NULL;
 }
 
 // Voices ----------------------------------------------------------------------------------
@@ -118,7 +115,7 @@ typedef struct {
 
 static void *remote_open(const RunnerPeer *peer, const RunnerConfig *config, Diags *diags)
 {
-    json_t *hello = get(peer->link, OPEN_S);
+    json_auto_t *hello = get(peer->link, OPEN_S);
     const json_t *info = json_object_get(hello, "info");
     Remote *remote = NULL;
     if (info) {
@@ -131,7 +128,6 @@ static void *remote_open(const RunnerPeer *peer, const RunnerConfig *config, Dia
     } else {
         diag_world(diags, "", "%s", hello ? json_text_of(hello, "log") : "no answer");
     }
-    json_decref(hello);
     return remote;
 }
 
@@ -218,10 +214,9 @@ void remote_dismiss(const Link *link)
 
 static void remote_close(void *opened)
 {
-    Remote *remote = opened;
+    AUTO_FREE Remote *remote = opened;
     say(&remote->voice, json_pack("{s:b}", "quit", 1));
     voice_close(&remote->voice);
-    free(remote);
 }
 
 const PeerKind peer_remote = {"remote", remote_open, remote_info, remote_run, remote_close};

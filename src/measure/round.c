@@ -246,7 +246,7 @@ static bool replace(Runner *runner, Worker *worker, Diags *diags)
 {
     Death death = {.was = *worker};
     int number = (int)(worker - runner->worker);
-    Buf why = buf_new();
+    AutoBuf why = buf_new();
     death.killed = worker_end(worker, &why);
     death.why = why.text;
     if (runner->round)
@@ -256,7 +256,6 @@ static bool replace(Runner *runner, Worker *worker, Diags *diags)
     *failed += opening;
     if (opening && runner->trouble.len == 0)
         buf_write(&runner->trouble, why.text, why.len);
-    buf_release(&why);
     bool wanted = runner->round || death.killed; // outside of rounds only what others ended
     return *failed >= STARTS_MAX || !wanted || start(runner, worker, diags);
 }
@@ -842,7 +841,7 @@ static void let_finish(Runner *runner, Diags *diags)
 // Ends what is under way. Who is idle stays, and forgets what it was to time.
 static void halt(Runner *runner)
 {
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     Diags quiet = {.arena = arena};
     for (int i = 0; i < runner->nworker; i++) {
         Worker *worker = &runner->worker[i];
@@ -860,7 +859,6 @@ static void halt(Runner *runner)
             worker_send(worker, json_pack("{s:s}", "do", "drop"), STAGE_NONE, 0,
                         OPEN_LIMIT_S);
     }
-    arena_free(arena);
 }
 
 bool round_run(Runner *runner, int workers, Round *round, Diags *diags)

@@ -234,13 +234,11 @@ static bool limit(int what, double most)
 // Private memory that the process has already: a sanitizer's shadow is large.
 static double memory_now(void)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     const char *at = file_read("/proc/self/status", FILE_TEXT_MOST, &text)
                          ? strstr(text.text, "VmData:")
                          : NULL;
-    double bytes = at ? 1024 * strtod(at + strlen("VmData:"), NULL) : 0;
-    buf_release(&text);
-    return bytes;
+    return at ? 1024 * strtod(at + strlen("VmData:"), NULL) : 0;
 }
 
 static bool set_limits(double bytes)
@@ -274,13 +272,11 @@ bool sandbox_describe(double problem_bytes, Sandbox *sandbox, Arena *arena, Diag
 
 json_t *sandbox_to_json(const Sandbox *sandbox, const Folder *folder)
 {
-    Buf turns = buf_new();
+    AutoBuf turns = buf_new();
     buf_printf(&turns, "%s/" TURNS, folder->path);
-    json_t *json = json_pack("{s:o,s:o,s:o,s:f}", "data", json_text(folder->data.path),
-                             "write", json_text(folder->own), "turns",
-                             json_text(turns.text), "bytes", sandbox->bytes);
-    buf_release(&turns);
-    return json;
+    return json_pack("{s:o,s:o,s:o,s:f}", "data", json_text(folder->data.path), "write",
+                     json_text(folder->own), "turns", json_text(turns.text), "bytes",
+                     sandbox->bytes);
 }
 
 static bool close_others(int fd)

@@ -124,7 +124,7 @@ static double living_children(pid_t pid)
     Process *process;
     double sum = 0;
     int n = read_folder("/proc", &process), nfamily = 1;
-    pid_t *family = xcalloc((size_t)n + 1, sizeof *family);
+    AUTO_FREE pid_t *family = xcalloc((size_t)n + 1, sizeof *family);
     family[0] = pid;
     for (int f = 0; f < nfamily; f++)
         for (int i = 0; i < n; i++)
@@ -132,7 +132,6 @@ static double living_children(pid_t pid)
                 family[nfamily++] = process[i].id;
                 sum += process[i].own_s + process[i].ended_s;
             }
-    free(family);
     free(process);
     return sum;
 }

@@ -57,7 +57,7 @@ static void do_list(WorkerSide *side, const json_t *message)
     const json_t *index = json_object_get(message, "index");
     int first = (int)json_integer_value(index);
     int n = !kind ? 0 : index ? first + 1 : kind->count();
-    Buf log = buf_new();
+    AutoBuf log = buf_new();
     for (int i = first; i < n; i++) {
         Device *device = kind->open(i, &log);
         if (!device)
@@ -67,7 +67,6 @@ static void do_list(WorkerSide *side, const json_t *message)
         kind->close(device);
     }
     message_send(side->fd, json_pack("{s:b,s:o}", "end", 1, "log", json_text(log.text)));
-    buf_release(&log);
 }
 
 // In the sandbox, where it is to be in one: before the driver is loaded.
@@ -82,7 +81,7 @@ static bool is_settled(WorkerSide *side, const json_t *message, Buf *log)
 // Also for other buffers on the device that is open.
 static void do_open(WorkerSide *side, const json_t *message)
 {
-    Buf log = buf_new();
+    AutoBuf log = buf_new();
     json_t *answer = json_pack("{s:b}", "end", 1);
     if (!side->executor)
         side->executor =
@@ -95,7 +94,6 @@ static void do_open(WorkerSide *side, const json_t *message)
         json_object_set_new(answer, "info", info_to_json(executor_info(side->executor)));
     json_object_set_new(answer, "log", json_text(log.text));
     message_send(side->fd, answer);
-    buf_release(&log);
 }
 
 static void keep(WorkerSide *side, PreparedJob *prepared)

@@ -30,7 +30,7 @@ static void *fit(const ModelKind *kind, const Matrix *x, const double *cost, boo
                  uint64_t seed)
 {
     Matrix used = matrix_new(x->n, x->d);
-    double *y = xcalloc((size_t)x->n + 1, sizeof *y);
+    AUTO_FREE double *y = xcalloc((size_t)x->n + 1, sizeof *y);
     used.n = 0;
     for (int i = 0; i < x->n; i++) {
         if (times && !attempt_ran(cost[i]))
@@ -42,7 +42,6 @@ static void *fit(const ModelKind *kind, const Matrix *x, const double *cost, boo
     void *made = used.n ? kind->fit(&used, y, seed) : NULL;
     used.n = x->n;
     matrix_free(&used);
-    free(y);
     return made;
 }
 

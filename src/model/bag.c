@@ -56,7 +56,7 @@ void *bag_fit(const Matrix *x, const double *y, const NetworkStyle *style, uint6
     Rng rng = rng_new(seed);
     bag->scaler = scaler_fit(x);
     Matrix scaled = scaler_apply(&bag->scaler, x);
-    double *target = scale_targets(bag, y, x->n);
+    AUTO_FREE double *target = scale_targets(bag, y, x->n);
     int *all = xcalloc(2 * (size_t)x->n, sizeof *all), *row = all + x->n;
     for (int i = 0; i < x->n; i++)
         all[i] = i;
@@ -67,7 +67,6 @@ void *bag_fit(const Matrix *x, const double *y, const NetworkStyle *style, uint6
         bag->member[m] = network_fit(&scaled, target, row, n, style, rng_next(&rng));
     }
     matrix_free(&scaled);
-    free(target);
     free(all);
     return bag;
 }
@@ -88,11 +87,10 @@ void bag_predict(const void *p, const Matrix *x, double *y)
 
 void bag_free(void *p)
 {
-    Bag *bag = p;
+    AUTO_FREE Bag *bag = p;
     scaler_free(&bag->scaler);
     for (int m = 0; m < MEMBERS; m++)
         network_free(&bag->member[m]);
-    free(bag);
 }
 
 json_t *bag_save(const void *p)

@@ -88,8 +88,8 @@ static void *fit(const Matrix *x, const double *y, uint64_t seed)
     if (x->n <= ROWS)
         return fit_all(x, y, seed);
     Rng rng = rng_new(seed);
-    int *row = xcalloc((size_t)x->n, sizeof *row);
-    double *some = xcalloc(ROWS, sizeof *some);
+    AUTO_FREE int *row = xcalloc((size_t)x->n, sizeof *row);
+    AUTO_FREE double *some = xcalloc(ROWS, sizeof *some);
     for (int i = 0; i < x->n; i++)
         row[i] = i;
     rng_sample(&rng, row, sizeof *row, x->n, ROWS);
@@ -98,8 +98,6 @@ static void *fit(const Matrix *x, const double *y, uint64_t seed)
     Matrix part = matrix_select(x, row, ROWS);
     void *made = fit_all(&part, some, seed);
     matrix_free(&part);
-    free(row);
-    free(some);
     return made;
 }
 
@@ -121,9 +119,8 @@ static void predict(const void *p, const Matrix *x, double *y)
 
 static void drop(void *p)
 {
-    Boost *boost = p;
+    AUTO_FREE Boost *boost = p;
     trees_free(&boost->trees);
-    free(boost);
 }
 
 static json_t *save(const void *p)

@@ -26,7 +26,7 @@ static double *targets(const double *y, const int *row, int n)
 static void predict_group(const ModelKind *kind, const Matrix *x, const double *y,
                           const int *group, int g, uint64_t seed, double *predicted)
 {
-    int *row = xcalloc((size_t)x->n + 1, sizeof *row);
+    AUTO_FREE int *row = xcalloc((size_t)x->n + 1, sizeof *row);
     int ntrain = pick(group, x->n, g, false, row);
     if (ntrain == 0)
         BUG("group %d is all there is", g);
@@ -37,14 +37,12 @@ static void predict_group(const ModelKind *kind, const Matrix *x, const double *
     matrix_free(&train);
     int ntest = pick(group, x->n, g, true, row);
     Matrix test = matrix_select(x, row, ntest);
-    double *answer = xcalloc((size_t)ntest + 1, sizeof *answer);
+    AUTO_FREE double *answer = xcalloc((size_t)ntest + 1, sizeof *answer);
     kind->predict(fit, &test, answer);
     for (int i = 0; i < ntest; i++)
         predicted[row[i]] = answer[i];
     kind->free(fit);
     matrix_free(&test);
-    free(answer);
-    free(row);
 }
 
 void cross_validate(const ModelKind *kind, const Matrix *x, const double *y,

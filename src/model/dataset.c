@@ -58,14 +58,13 @@ static size_t line_end(const DatasetReader *r)
 static const char *unquote(DatasetReader *r, size_t at, size_t end, size_t *next)
 {
     const char *text = r->source->text;
-    Buf out = buf_new();
+    AutoBuf out = buf_new();
     size_t i = at + 1;
     for (; i < end && !(text[i] == '"' && !(i + 1 < end && text[i + 1] == '"')); i++) {
         i += text[i] == '"';
         buf_putc(&out, text[i]);
     }
     const char *copy = i < end ? arena_strndup(r->scratch, out.text, out.len) : NULL;
-    buf_release(&out);
     *next = i + 1;
     return copy;
 }
@@ -447,9 +446,8 @@ Dataset *dataset_parse(const Source *source, Arena *arena, Diags *diags)
 // Names end up in JSON and SVG, so the bytes must be UTF-8; jansson takes no other.
 static bool is_text(const Buf *text)
 {
-    json_t *probe = json_stringn(text->text, text->len);
+    json_auto_t *probe = json_stringn(text->text, text->len);
     bool is_utf8 = probe != NULL;
-    json_decref(probe);
     return is_utf8 && !memchr(text->text, 0, text->len);
 }
 
@@ -461,7 +459,7 @@ bool dataset_text(const char *path, Buf *text, Diags *diags)
 
 Dataset *dataset_read(const char *path, Arena *arena, Diags *diags)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     Dataset *data = NULL;
     if (dataset_text(path, &text, diags)) {
         Source *source = NEW(arena, Source);
@@ -472,7 +470,6 @@ Dataset *dataset_read(const char *path, Arena *arena, Diags *diags)
         else
             data = dataset_parse(source, arena, diags);
     }
-    buf_release(&text);
     return data;
 }
 

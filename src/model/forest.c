@@ -32,8 +32,8 @@ static void *fit(const Matrix *x, const double *y, uint64_t seed)
     Rng rng = rng_new(seed);
     Forest *forest = xcalloc(1, sizeof *forest);
     Binned binned = binned_new(x);
-    int *row = xcalloc((size_t)x->n + 1, sizeof *row);
-    int *feature = xcalloc((size_t)x->d + 1, sizeof *feature);
+    AUTO_FREE int *row = xcalloc((size_t)x->n + 1, sizeof *row);
+    AUTO_FREE int *feature = xcalloc((size_t)x->d + 1, sizeof *feature);
     for (int c = 0; c < x->d; c++)
         feature[c] = c;
     TreeOptions options = {.depth = TREE_DEPTH_MOST,
@@ -46,8 +46,6 @@ static void *fit(const Matrix *x, const double *y, uint64_t seed)
         trees_grow(&forest->trees, &binned, y, row, n, feature, x->d, &options);
     }
     binned_free(&binned);
-    free(row);
-    free(feature);
     return forest;
 }
 
@@ -63,9 +61,8 @@ static void predict(const void *p, const Matrix *x, double *y)
 
 static void drop(void *p)
 {
-    Forest *forest = p;
+    AUTO_FREE Forest *forest = p;
     trees_free(&forest->trees);
-    free(forest);
 }
 
 static json_t *save(const void *p)
@@ -101,13 +98,12 @@ Classes *classes_fit(const Matrix *x, const int *class, int nclass, uint64_t see
     Classes *classes = xcalloc(1, sizeof *classes);
     classes->n = nclass;
     classes->forest = xcalloc((size_t)nclass, sizeof(void *));
-    double *is = xcalloc((size_t)x->n + 1, sizeof *is);
+    AUTO_FREE double *is = xcalloc((size_t)x->n + 1, sizeof *is);
     for (int c = 0; c < nclass; c++) {
         for (int i = 0; i < x->n; i++)
             is[i] = class[i] == c;
         classes->forest[c] = fit(x, is, seed + (uint64_t)c);
     }
-    free(is);
     return classes;
 }
 

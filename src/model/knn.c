@@ -53,11 +53,10 @@ static void predict(const void *p, const Matrix *x, double *y)
 
 static void drop(void *p)
 {
-    Knn *knn = p;
+    AUTO_FREE Knn *knn = p;
     scaler_free(&knn->scaler);
     pca_free(&knn->pca);
     nearest_free(knn->nearest);
-    free(knn);
 }
 
 static json_t *save(const void *p)
@@ -104,13 +103,11 @@ static Nearest *load_nearest(const json_t *json, int d)
     if (n < 1 || n > INT32_MAX)
         return NULL;
     Matrix points = {(int)n, d, json_get_numbers(json, "points", n * d)};
-    double *value = json_get_numbers(json, "value", n);
-    double *weight = json_get_numbers(json, "weight", n);
+    AUTO_FREE double *value = json_get_numbers(json, "value", n);
+    AUTO_FREE double *weight = json_get_numbers(json, "weight", n);
     bool ok = points.at && value && weight && all_at_least(weight, (int)n, 1);
     Nearest *nearest = ok ? nearest_new(&points, value, weight) : NULL;
     matrix_free(&points);
-    free(value);
-    free(weight);
     return nearest;
 }
 

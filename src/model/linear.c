@@ -50,9 +50,9 @@ static void scale_columns(LinearFit *f, const Matrix *x, const double *y)
 static void solve(const LinearFit *f, double *w)
 {
     int m = 0, n = f->n, rank = 0;
-    double *a = xcalloc((size_t)n * (size_t)f->d + 1, sizeof *a);
-    double *b = xcalloc((size_t)MAX(n, f->d) + 1, sizeof *b);
-    double *s = xcalloc((size_t)MAX(n, f->d) + 1, sizeof *s);
+    AUTO_FREE double *a = xcalloc((size_t)n * (size_t)f->d + 1, sizeof *a);
+    AUTO_FREE double *b = xcalloc((size_t)MAX(n, f->d) + 1, sizeof *b);
+    AUTO_FREE double *s = xcalloc((size_t)MAX(n, f->d) + 1, sizeof *s);
     for (int c = 0; c < f->d; c++)
         if (f->in[c])
             memcpy(a + (size_t)m++ * (size_t)n, f->a + (size_t)c * (size_t)n,
@@ -65,9 +65,6 @@ static void solve(const LinearFit *f, double *w)
         for (int c = 0, k = 0; c < f->d; c++)
             if (f->in[c])
                 w[c] = b[k++];
-    free(a);
-    free(b);
-    free(s);
 }
 
 static double residual(const LinearFit *f, const double *w, double *out)
@@ -119,8 +116,8 @@ static bool step(LinearFit *f, const double *solution)
 
 static void find_weights(LinearFit *f)
 {
-    double *solution = xcalloc((size_t)f->d + 1, sizeof *solution);
-    double *rest = xcalloc((size_t)f->n + 1, sizeof *rest);
+    AUTO_FREE double *solution = xcalloc((size_t)f->d + 1, sizeof *solution);
+    AUTO_FREE double *rest = xcalloc((size_t)f->n + 1, sizeof *rest);
     bool more = true;
     for (int round = 0; more && round < ROUNDS_PER_COLUMN * f->d + 1; round++) {
         do
@@ -132,8 +129,6 @@ static void find_weights(LinearFit *f)
         if (more)
             f->in[enters] = true;
     }
-    free(solution);
-    free(rest);
 }
 
 // The diagonal of the inverse of the active columns' products, times the variance.
@@ -143,7 +138,7 @@ static void find_errors(const LinearFit *f, double variance, double *error)
     for (int c = 0; c < f->d; c++)
         if (f->in[c])
             column[m++] = c;
-    double *g = xcalloc((size_t)m * (size_t)m + 1, sizeof *g);
+    AUTO_FREE double *g = xcalloc((size_t)m * (size_t)m + 1, sizeof *g);
     for (int i = 0; i < m; i++)
         for (int k = 0; k < m; k++)
             for (int r = 0; r < f->n; r++)
@@ -154,7 +149,6 @@ static void find_errors(const LinearFit *f, double variance, double *error)
     for (int i = 0; i < m; i++)
         error[column[i]] =
             ok ? sqrt(variance * g[i * m + i]) * fabs(f->scale[column[i]]) : INFINITY;
-    free(g);
     free(column);
 }
 
@@ -173,7 +167,7 @@ Linear linear_fit(const Matrix *x, const double *y, const Sign *sign)
                    .sign = sign,
                    .in = xcalloc(d, sizeof(bool)),
                    .w = xcalloc(d, sizeof(double))};
-    double *rest = xcalloc(n, sizeof *rest);
+    AUTO_FREE double *rest = xcalloc(n, sizeof *rest);
     int active = 0;
     scale_columns(&f, x, y);
     find_weights(&f);
@@ -190,7 +184,6 @@ Linear linear_fit(const Matrix *x, const double *y, const Sign *sign)
     free(f.scale);
     free(f.in);
     free(f.w);
-    free(rest);
     return l;
 }
 

@@ -34,10 +34,8 @@ static double *sorted(const double *a, int n)
 
 double metric_median(const double *a, int n)
 {
-    double *s = sorted(a, n);
-    double median = n ? (s[(n - 1) / 2] + s[n / 2]) / 2 : NAN;
-    free(s);
-    return median;
+    AUTO_FREE double *s = sorted(a, n);
+    return n ? (s[(n - 1) / 2] + s[n / 2]) / 2 : NAN;
 }
 
 double metric_pearson(const double *a, const double *b, int n)
@@ -57,7 +55,7 @@ double metric_pearson(const double *a, const double *b, int n)
 
 static double *ranks(const double *a, int n)
 {
-    Numbered *r = xcalloc((size_t)n + 1, sizeof *r);
+    AUTO_FREE Numbered *r = xcalloc((size_t)n + 1, sizeof *r);
     double *rank = xcalloc((size_t)n + 1, sizeof *rank);
     for (int i = 0; i < n; i++)
         r[i] = (Numbered){a[i], i};
@@ -68,7 +66,6 @@ static double *ranks(const double *a, int n)
         for (int j = i; j < end; j++)
             rank[r[j].number] = (i + end + 1) / 2.0;
     }
-    free(r);
     return rank;
 }
 
@@ -120,21 +117,18 @@ static double entropy_of(const int *count, int ncount, int n)
 
 double metric_entropy(const int *bin, int nbin, int n)
 {
-    int *count = xcalloc((size_t)nbin + 1, sizeof *count);
+    AUTO_FREE int *count = xcalloc((size_t)nbin + 1, sizeof *count);
     for (int i = 0; i < n; i++)
         count[bin[i]]++;
-    double h = entropy_of(count, nbin, n);
-    free(count);
-    return h;
+    return entropy_of(count, nbin, n);
 }
 
 double metric_information(const int *a, int na, const int *b, int nb, int n)
 {
-    int *count = xcalloc((size_t)na * (size_t)nb + 1, sizeof *count);
+    AUTO_FREE int *count = xcalloc((size_t)na * (size_t)nb + 1, sizeof *count);
     for (int i = 0; i < n; i++)
         count[a[i] * nb + b[i]]++;
     double both = entropy_of(count, na * nb, n);
-    free(count);
     return fmax(metric_entropy(a, na, n) + metric_entropy(b, nb, n) - both, 0);
 }
 

@@ -62,15 +62,14 @@ bool model_save(const Model *model, const char *path, Diags *diags)
     json_t *features = json_array();
     for (int i = 0; i < model->d; i++)
         json_array_append_new(features, json_string(model->feature[i]));
-    json_t *json = json_pack("{s:i, s:s, s:o, s:s, s:o}", "forewarp_model", FORMAT_VERSION,
-                             "kind", model->kind->name, "features", features, "fingerprint",
-                             model->fingerprint, "fit", model->kind->save(model->fit));
-    char *text = json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+    json_auto_t *json =
+        json_pack("{s:i, s:s, s:o, s:s, s:o}", "forewarp_model", FORMAT_VERSION, "kind",
+                  model->kind->name, "features", features, "fingerprint",
+                  model->fingerprint, "fit", model->kind->save(model->fit));
+    AUTO_FREE char *text = json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
     bool ok = file_write(path, text, strlen(text));
     if (!ok)
         diag_world(diags, "M001", "cannot write %s: %s", path, strerror(errno));
-    free(text);
-    json_decref(json);
     return ok;
 }
 

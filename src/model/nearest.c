@@ -73,7 +73,7 @@ static Nearest *merge(const Matrix *x, const double *value, const double *weight
     t->points.n = 0;
     t->value = xcalloc((size_t)x->n + 1, sizeof(double));
     t->weight = xcalloc((size_t)x->n + 1, sizeof(double));
-    Row *row = xcalloc((size_t)x->n + 1, sizeof *row);
+    AUTO_FREE Row *row = xcalloc((size_t)x->n + 1, sizeof *row);
     for (int i = 0; i < x->n; i++)
         row[i] = (Row){matrix_row(x, i), value[i], weight ? weight[i] : 1, x->d};
     qsort(row, (size_t)x->n, sizeof *row, compare_rows);
@@ -82,7 +82,6 @@ static Nearest *merge(const Matrix *x, const double *value, const double *weight
             n++;
         add_point(t, &row[i], n);
     }
-    free(row);
     return t;
 }
 
@@ -169,11 +168,10 @@ static void build(BoxBuild *b, int from, int to)
 
 static void permute(double *at, const int *order, int n)
 {
-    double *old = xcalloc((size_t)n + 1, sizeof *old);
+    AUTO_FREE double *old = xcalloc((size_t)n + 1, sizeof *old);
     memcpy(old, at, sizeof *old * (size_t)n);
     for (int i = 0; i < n; i++)
         at[i] = old[order[i]];
-    free(old);
 }
 
 static void build_tree(Nearest *t)

@@ -343,18 +343,15 @@ bool network_load(Network *network, const json_t *json, int d, const NetworkStyl
 {
     int n = inputs_size(d, style->layers);
     *network = (Network){.d = d, .layers = style->layers, .rectified = style->rectified};
-    double *weight = json_get_numbers(json, "weights", n + HIDDEN + 1);
+    AUTO_FREE double *weight = json_get_numbers(json, "weights", n + HIDDEN + 1);
     bool same = json_is_true(json_object_get(json, "rectified")) == style->rectified;
-    if (!weight || !same || d > NETWORK_INPUTS_MOST) {
-        free(weight);
+    if (!weight || !same || d > NETWORK_INPUTS_MOST)
         return false;
-    }
     network->in = xcalloc((size_t)n, sizeof *network->in);
     for (int i = 0; i < n; i++)
         network->in[i] = (float)weight[i];
     for (int h = 0; h < HIDDEN; h++)
         network->out[h] = (float)weight[n + h];
     network->bias = (float)weight[n + HIDDEN];
-    free(weight);
     return true;
 }

@@ -51,7 +51,7 @@ Binned binned_new(const Matrix *x)
                 .threshold = xcalloc(d * TREE_BINS + 1, sizeof(double)),
                 .bins = xcalloc(d + 1, sizeof(int))};
     int rows = MIN(x->n, QUANTILE_ROWS);
-    double *sorted = xcalloc((size_t)rows + 1, sizeof *sorted);
+    AUTO_FREE double *sorted = xcalloc((size_t)rows + 1, sizeof *sorted);
     for (int c = 0; c < x->d; c++) {
         double *threshold = b.threshold + (size_t)c * TREE_BINS;
         for (int i = 0; i < rows; i++)
@@ -62,7 +62,6 @@ Binned binned_new(const Matrix *x)
             b.bin[(size_t)c * n + (size_t)i] =
                 (uint8_t)bin_of(threshold, b.bins[c], matrix_row(x, i)[c]);
     }
-    free(sorted);
     return b;
 }
 
@@ -216,10 +215,9 @@ void trees_grow(Trees *trees, const Binned *binned, const double *residual, int 
 {
     trees->root = xrealloc(trees->root, sizeof(int) * ((size_t)trees->nroot + 1));
     int root = trees->root[trees->nroot++] = add_nodes(trees, 1);
-    double *value = xcalloc((size_t)n + 1, sizeof *value);
+    AUTO_FREE double *value = xcalloc((size_t)n + 1, sizeof *value);
     Grower g = {trees, binned, residual, row, value, feature, nfeature, options};
     grow(&g, root, 0, n, 0);
-    free(value);
 }
 
 // Asking --------------------------------------------------------------------------------

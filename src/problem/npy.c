@@ -294,12 +294,11 @@ static bool fits(const NpyFile *n)
 static bool open_numbers(NpyFile *n, Arena *arena, const NpyShape *shape, const char *dtype)
 {
     Header header = {0};
-    Buf why = buf_new();
+    AutoBuf why = buf_new();
     n->shape = shape_text(arena, shape);
     n->fd = file_open(n->path, &why);
     if (n->fd < 0)
         diag_world(n->diags, "N001", "cannot read %s: %s", n->path, why.text);
-    buf_release(&why);
     if (n->fd < 0)
         return false;
     if (!read_header(arena, n->fd, &header))
@@ -336,11 +335,10 @@ static NpyShape layout_shape(const NpyLayout *layout, int64_t *bytes)
 bool npy_read_raw(const char *path, const NpyLayout *layout, void *to, Diags *diags)
 {
     NpyFile n = {.path = path, .diags = diags};
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     NpyShape shape = layout_shape(layout, &n.need);
     bool ok = open_numbers(&n, arena, &shape, layout->dtype);
     ok = close_numbers(&n, ok, ok ? take_bytes(n.fd, to, n.need) : 0);
-    arena_free(arena);
     return ok;
 }
 
@@ -349,7 +347,7 @@ static int64_t read_value(const NpyFile *n, Value *value)
 {
     enum { BLOCK = 1 << 16 };
     int size = scalar_info[value->scalar[0]].bytes;
-    char *block = xmalloc(BLOCK);
+    AUTO_FREE char *block = xmalloc(BLOCK);
     int64_t have = 0, got = BLOCK;
     for (; got == BLOCK && have < n->need; have += got) {
         got = take_bytes(n->fd, block, MIN(BLOCK, n->need - have));
@@ -357,7 +355,6 @@ static int64_t read_value(const NpyFile *n, Value *value)
             break;
         decode(block, value, have / size, got / size);
     }
-    free(block);
     return got < 0 ? got : have;
 }
 
@@ -385,7 +382,7 @@ bool npy_read(const char *path, Arena *arena, const Type *expected, Value **out,
 // The dictionary, padded so that the numbers begin at a multiple of 64 bytes.
 static void write_header(Buf *out, const NpyShape *shape, const char *dtype)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     buf_printf(&text, "{'descr': '%s', 'fortran_order': False, 'shape': ", dtype);
     print_shape(&text, shape);
     buf_puts(&text, ", }");
@@ -396,7 +393,6 @@ static void write_header(Buf *out, const NpyShape *shape, const char *dtype)
     const char rest[4] = {1, 0, (char)(text.len & 255), (char)(text.len >> 8)};
     buf_write(out, rest, sizeof rest);
     buf_write(out, text.text, text.len);
-    buf_release(&text);
 }
 
 static void encode(Buf *out, Scalar scalar, const double *x, int64_t count)

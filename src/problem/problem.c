@@ -214,7 +214,7 @@ bool problem_fits(const Problem *problem, const DeviceInfo *device, Diags *diags
 {
     int n;
     double all = 0;
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     const Argument *argument = problem->kind->arguments(problem, arena, &n),
                    *largest = NULL;
     for (int i = 0; i < n; i++) {
@@ -236,20 +236,18 @@ bool problem_fits(const Problem *problem, const DeviceInfo *device, Diags *diags
                        "`%s` of %s takes %.3g GB, and a buffer of %s has at most %.3g GB",
                        largest->name, problem_label(problem), (double)largest->bytes * 1e-9,
                        device->name, (double)device->alloc_bytes * 1e-9);
-    arena_free(arena);
     return ok;
 }
 
 const char *problem_label(const Problem *problem)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     buf_puts(&text, problem->name);
     for (int i = 0; i < problem->nbinding; i++) {
         buf_putc(&text, ' ');
         binding_print(&text, &problem->binding[i]);
     }
     const char *label = arena_strdup(problem->arena, text.text);
-    buf_release(&text);
     return label;
 }
 

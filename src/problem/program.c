@@ -31,7 +31,7 @@ static void program_free(Problem *problem)
 // sizes: with the values of generic ones.
 static uint64_t hash_of(const Problem *problem, bool sizes)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     ir_print(&text, problem->general);
     for (int i = 0; sizes && i < problem->nbinding; i++)
         buf_printf(&text, "%s=%lld\n", problem->binding[i].name,
@@ -39,7 +39,6 @@ static uint64_t hash_of(const Problem *problem, bool sizes)
     if (problem->bound->math != MATH_STANDARD)
         buf_printf(&text, "math %s\n", math_info[problem->bound->math].text);
     uint64_t hash = hash_bytes(text.text, text.len, 0);
-    buf_release(&text);
     return hash;
 }
 
@@ -197,13 +196,11 @@ static bool program_expect(const Problem *problem, ProblemData *data, const char
 static bool program_write(const Problem *problem, const ProblemData *data, int output,
                           const void *raw, const char *path, Diags *diags)
 {
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     Value *value = value_new(arena, problem->bound->main->body->type);
     const RunnerBuffer *buffer = &data->buffer[data->output[output]];
     scalar_unpack(buffer->scalar, raw, buffer->count, value->plane[output]);
-    bool ok = npy_write(path, value, output, diags);
-    arena_free(arena);
-    return ok;
+    return npy_write(path, value, output, diags);
 }
 
 // Variants --------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ bool problem_never_refused(const Problem *problem, Diags *diags)
     Work work = problem_work(problem);
     if (work.float_flops + work.double_flops + work.bytes > CHECK_QUOTA)
         return true;
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     const Diag *first = refusal(problem, 1, -1, arena);
     bool always = first;
     for (int i = 1; always && i < COUNTOF(numbers); i++) {
@@ -75,6 +75,5 @@ bool problem_never_refused(const Problem *problem, Diags *diags)
     if (always)
         diag_error(diags, first->span, first->code, "%s, whatever the inputs are",
                    first->message);
-    arena_free(arena);
     return !always;
 }

@@ -14,12 +14,11 @@ static const double LENGTH_MOST = 0x1p40;
 
 static bool no_size(const Template *t, const char *name, Diags *diags)
 {
-    Buf known = buf_new();
+    AutoBuf known = buf_new();
     for (int i = 0; i < t->size.len; i++)
         buf_printf(&known, "%s%s", i ? ", " : "; its sizes: ", t->size.at[i].name);
     diag_error(diags, span_none, "J003", "%s: there is no size `%s`%s", t->path, name,
                known.text);
-    buf_release(&known);
     return false;
 }
 

@@ -120,13 +120,12 @@ static void put_array(Buf *out, const TemplateArg *arg, int k)
 {
     int64_t shape[DIMS_MAX + 1];
     const NpyLayout layout = template_layout(arg, shape);
-    Buf head = buf_new();
+    AutoBuf head = buf_new();
     npy_header(&layout, &head);
     buf_printf(out, "    put(folder, \"%s\", ", arg->name);
     put_literal(out, head.text, head.len);
     buf_printf(out, ", %zu, arg[%d], %lld, command);\n", head.len, k,
                (long long)arg->count * arg->element->bytes);
-    buf_release(&head);
 }
 
 static const char command_head[] =

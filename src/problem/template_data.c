@@ -119,7 +119,7 @@ static bool read_npy(const TemplateArg *arg, const char *path, char *to, Diags *
 static bool read_raw(const TemplateArg *arg, const char *path, char *to, Diags *diags)
 {
     size_t bytes = (size_t)(arg->count * arg->element->bytes);
-    Buf file = buf_new();
+    AutoBuf file = buf_new();
     bool ok = file_read(path, FILE_DATA_MOST, &file);
     if (!ok)
         diag_error(diags, span_none, "J012", "cannot read %s: %s", path, file.text);
@@ -128,7 +128,6 @@ static bool read_raw(const TemplateArg *arg, const char *path, char *to, Diags *
                    file.len, bytes);
     if (ok)
         memcpy(to, file.text, bytes);
-    buf_release(&file);
     return ok;
 }
 

@@ -53,7 +53,7 @@ static bool include_file(Including *in, const char *path)
 {
     if (FIND_TEXT(in->seen.at, in->seen.len, path) >= 0)
         return true;
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     bool found = file_read(path, FILE_TEXT_MOST, &text);
     if (found) {
         VEC_PUSH(in->arena, &in->seen, path);
@@ -62,7 +62,6 @@ static bool include_file(Including *in, const char *path)
         include_text(in, text.text,
                      slash ? arena_strndup(in->arena, path, (size_t)(slash - path)) : ".");
     }
-    buf_release(&text);
     return found;
 }
 

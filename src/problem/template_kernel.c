@@ -125,12 +125,11 @@ static void offer_functions(Arena *arena, const char *text, Guess *guess)
 static bool no_kernel(const TemplateReader *r, const char *where, const char *name,
                       const char *word)
 {
-    Buf hint = buf_new();
+    AutoBuf hint = buf_new();
     Guess guess = guess_new(word);
     offer_functions(r->t->arena, r->t->text, &guess);
     guess_print(&hint, &guess);
     reader_wrong(r, where, "the files have no kernel `%s`%s", name, hint.text);
-    buf_release(&hint);
     return false;
 }
 
@@ -199,11 +198,10 @@ static bool includes(const char *text)
 // Compilers run elsewhere, so the folder is said in full.
 static const char *include_option(const Template *t)
 {
-    char *full = realpath(t->folder[0] ? t->folder : ".", NULL);
+    AUTO_FREE char *full = realpath(t->folder[0] ? t->folder : ".", NULL);
     bool blank = full && strpbrk(full, " \t");
     const char *quote = blank ? "\"" : "";
     const char *option = full ? arena_printf(t->arena, "-I%s%s%s", quote, full, quote) : "";
-    free(full);
     return option;
 }
 

@@ -34,12 +34,11 @@ static bool no_key(const TemplateReader *r, const char *where, const char *key,
                    const char *const *known)
 {
     int n = 0;
-    Buf hint = buf_new();
+    AutoBuf hint = buf_new();
     while (known[n])
         n++;
     guess_print_known(&hint, key, known, n);
     reader_wrong(r, where, "there is no such key here%s", hint.text);
-    buf_release(&hint);
     return false;
 }
 
@@ -123,11 +122,10 @@ static bool word_of(const TemplateReader *r, const char *where, const json_t *ob
         *out = found;
         return true;
     }
-    Buf known = buf_new();
+    AutoBuf known = buf_new();
     for (int i = 0; i < n; i++)
         buf_printf(&known, "%s%s", i ? ", " : "", word[i]);
     reader_wrong(r, reader_in(r, where, key), "`%s` is not one of %s", text, known.text);
-    buf_release(&known);
     return false;
 }
 
@@ -303,10 +301,8 @@ static bool read_param(const TemplateReader *r, const char *where, const char *n
         return reader_param(r, where, name, values, first);
     if (!json_is_string(values))
         return reader_wrong(r, where, "expected a list of values");
-    json_t *list = list_parse(r->t, where, json_string_value(values), r->diags);
-    bool ok = list && reader_param(r, where, name, list, first);
-    json_decref(list);
-    return ok;
+    json_auto_t *list = list_parse(r->t, where, json_string_value(values), r->diags);
+    return list && reader_param(r, where, name, list, first);
 }
 
 static bool read_params(const TemplateReader *r, const json_t *params)

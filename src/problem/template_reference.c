@@ -282,7 +282,7 @@ static bool run_text(const Expect *e, const char *device, const char *entry)
     const Template *t = e->t;
     const TemplateReference *ref = &t->reference;
     Job job;
-    Buf macros = buf_new(), source = buf_new();
+    AutoBuf macros = buf_new(), source = buf_new();
     template_macros(t, ref->text, NULL, &macros);
     bool ok = template_job(t, &ref->launch, 1, &t->plain, e->arena, &job, e->diags);
     job.prelude = macros.text;
@@ -293,18 +293,14 @@ static bool run_text(const Expect *e, const char *device, const char *entry)
     if (entry[0])
         job.options = t->include;
     ok = ok && run_job(e, device, &job);
-    buf_release(&source);
-    buf_release(&macros);
     return ok;
 }
 
 static bool run_c(const Expect *e)
 {
-    Buf entry = buf_new();
+    AutoBuf entry = buf_new();
     template_entries(e->t, &e->t->reference.launch, 1, &e->t->plain, &entry);
-    bool ok = run_text(e, device_host_id, entry.text);
-    buf_release(&entry);
-    return ok;
+    return run_text(e, device_host_id, entry.text);
 }
 
 // The template at a point -------------------------------------------------------------

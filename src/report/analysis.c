@@ -74,10 +74,10 @@ static void add_fold(Effects *e, int fold, double *plain, double *shuffled)
 {
     const ModelKind *kind = model_find("forest");
     int *in = xcalloc((size_t)e->n + 1, sizeof *in), nin = 0, nout = 0;
-    int *out = xcalloc((size_t)e->n + 1, sizeof *out);
-    double *yin = xcalloc((size_t)e->n + 1, sizeof *yin);
-    double *yout = xcalloc((size_t)e->n + 1, sizeof *yout);
-    double *predicted = xcalloc((size_t)e->n + 1, sizeof *predicted);
+    AUTO_FREE int *out = xcalloc((size_t)e->n + 1, sizeof *out);
+    AUTO_FREE double *yin = xcalloc((size_t)e->n + 1, sizeof *yin);
+    AUTO_FREE double *yout = xcalloc((size_t)e->n + 1, sizeof *yout);
+    AUTO_FREE double *predicted = xcalloc((size_t)e->n + 1, sizeof *predicted);
     for (int i = 0; i < e->n; i++)
         if (i % FOLDS == fold) {
             yout[nout] = e->y[i];
@@ -102,10 +102,6 @@ static void add_fold(Effects *e, int fold, double *plain, double *shuffled)
     matrix_free(&seen);
     matrix_free(&held);
     free(in);
-    free(out);
-    free(yin);
-    free(yout);
-    free(predicted);
 }
 
 static double variation(const double *y, int n)
@@ -246,8 +242,8 @@ static bool find_features(Analysis *a, Kernels *k)
 
 static void find_redundancy(Analysis *a)
 {
-    double *x = xcalloc((size_t)a->nkernel + 1, sizeof *x);
-    double *y = xcalloc((size_t)a->nkernel + 1, sizeof *y);
+    AUTO_FREE double *x = xcalloc((size_t)a->nkernel + 1, sizeof *x);
+    AUTO_FREE double *y = xcalloc((size_t)a->nkernel + 1, sizeof *y);
     for (int i = 0; i < a->nkernel; i++)
         y[i] = a->run->trial[a->kernel[i]].time_ns;
     for (int f = 0; f < FEATURES; f++) {
@@ -255,21 +251,18 @@ static void find_redundancy(Analysis *a)
             x[i] = matrix_row(&a->feature, i)[f];
         a->redundancy[f] = metric_redundancy(x, y, a->nkernel);
     }
-    free(x);
-    free(y);
 }
 
 // Models --------------------------------------------------------------------------------
 
 static void finish_prediction(const Analysis *a, Prediction *p)
 {
-    double *cost = xcalloc((size_t)a->nkernel + 1, sizeof *cost);
+    AUTO_FREE double *cost = xcalloc((size_t)a->nkernel + 1, sizeof *cost);
     for (int i = 0; i < a->nkernel; i++) {
         double ns = a->run->trial[a->kernel[i]].time_ns;
         cost[i] = p->is_time ? ns : -ns;
     }
     p->spearman = metric_spearman(cost, p->value, a->nkernel);
-    free(cost);
 }
 
 static void predict_by_model(Analysis *a, const Model *model, Arena *arena, Prediction *p)

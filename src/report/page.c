@@ -144,7 +144,7 @@ static void put_lines(Buf *out, const char *const *line, int n)
 
 void report_page(Buf *out, const Analysis *const *of, int n, bool live)
 {
-    json_t *json = page_json(of, n, live);
+    json_auto_t *json = page_json(of, n, live);
     char *text = json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(9)), nonce[17];
     hash_hex(hash_bytes(text, strlen(text), 0), nonce);
     buf_printf(out,
@@ -172,5 +172,4 @@ void report_page(Buf *out, const Analysis *const *of, int n, bool live)
     put_lines(out, page_script, COUNTOF(page_script));
     buf_puts(out, "</script>\n</body>\n</html>\n");
     free(text);
-    json_decref(json);
 }

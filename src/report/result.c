@@ -115,7 +115,6 @@ static void print_value(Buf *out, const char *name, json_t *value, Arena *arena)
 
 void report_result(Buf *out, json_t *result)
 {
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     print_value(out, "", result, arena);
-    arena_free(arena);
 }

@@ -207,10 +207,9 @@ Expr *rewrite_begin(Ir *ir, const Expr *body)
 {
     Expr *copy = expr_clone(ir, body);
     settle_literals(copy);
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     Diags diags = {.arena = arena};
     if (!ir_infer_expr(ir, copy, &diags))
         BUG("an expression that had types has none");
-    arena_free(arena);
     return copy;
 }

@@ -20,10 +20,9 @@ Rewriter rewriter_again(const Rewriter *from)
 // Types are set again when a step is taken back: nodes are shared between versions.
 static bool infer_quietly(Rewriter *r, Expr *expr)
 {
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     Diags diags = {.arena = arena};
     bool ok = ir_infer_expr(r->ir, expr, &diags);
-    arena_free(arena);
     return ok;
 }
 

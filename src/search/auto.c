@@ -245,14 +245,13 @@ static double target(const Surrogate *s, double cost, double predicted)
 // The median of it, of points that came through.
 static void find_usual(Surrogate *s, const ToldPoint *sorted)
 {
-    double *ratio = xcalloc((size_t)s->nok + 1, sizeof *ratio);
+    AUTO_FREE double *ratio = xcalloc((size_t)s->nok + 1, sizeof *ratio);
     int n = 0;
     for (int i = 0; i < s->nok; i++)
         if (isfinite(sorted[i].predicted))
             ratio[n++] = log(fmax(sorted[i].cost, 1e-9)) - sorted[i].predicted;
     qsort(ratio, (size_t)n, sizeof *ratio, compare_doubles);
     s->usual = n ? ratio[n / 2] : 0;
-    free(ratio);
 }
 
 // The best half of the rows, and others at random behind it; sorted holds all told points.
@@ -435,7 +434,7 @@ static void tell_auto(Search *search, const Point *point, double cost)
 
 static void close_auto(Search *search)
 {
-    Surrogate *s = search->state;
+    AUTO_FREE Surrogate *s = search->state;
     encode_free(s->code);
     gp_free(s->gp);
     gp_pool_free(s->pool);
@@ -445,7 +444,6 @@ static void close_auto(Search *search)
     free(s->row);
     free(s->told.at);
     free(s->pending.at);
-    free(s);
 }
 
 const SearchKind search_auto = {

@@ -94,9 +94,8 @@ static void tell_differential(Search *search, const Point *point, double cost)
 
 static void close_differential(Search *search)
 {
-    Differential *d = search->state;
+    AUTO_FREE Differential *d = search->state;
     numbers_release(&d->member);
-    free(d);
 }
 
 const SearchKind search_differential = {

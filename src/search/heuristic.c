@@ -65,9 +65,8 @@ static void end_step(HeuristicWalk *walk)
 
 static void close_walk(Search *search)
 {
-    HeuristicWalk *walk = search->state;
+    AUTO_FREE HeuristicWalk *walk = search->state;
     end_step(walk);
-    free(walk);
 }
 
 // Expressions as constraints --------------------------------------------------------------
@@ -99,26 +98,24 @@ static bool put_vary(Buf *text, const Vary *vary)
 // The script was checked: what goes wrong now is a value that nothing can take.
 static bool add_constraint(Space *space, const char *text)
 {
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     Diags quiet = {.arena = arena};
     bool ok = space_constrain(space, text, &quiet);
-    arena_free(arena);
     return ok;
 }
 
 static bool is_built(Space *space)
 {
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     Diags quiet = {.arena = arena};
     bool ok = space_build(space, &quiet);
-    arena_free(arena);
     return ok;
 }
 
 // Adds a parameter with some of its values: choice[0 .. n - 1].
 static void add_some(Space *to, const SpaceParam *param, const int16_t *choice, int n)
 {
-    double *value = xcalloc((size_t)n + 1, sizeof *value);
+    AUTO_FREE double *value = xcalloc((size_t)n + 1, sizeof *value);
     const char **label = xcalloc((size_t)n + 1, sizeof *label);
     for (int i = 0; i < n; i++) {
         value[i] = param->value[choice[i]];
@@ -128,7 +125,6 @@ static void add_some(Space *to, const SpaceParam *param, const int16_t *choice, 
         space_add_words(to, param->name, label, n);
     else
         space_add(to, param->name, value, n);
-    free(value);
     free(label);
 }
 
@@ -189,10 +185,9 @@ static void do_set(Search *search, const Step *step)
         int p = space_find(search->space, step->vary.at[i].name);
         if (p < 0)
             continue;
-        int16_t *choice = all_choices(space_param(search->space, p)->n);
+        AUTO_FREE int16_t *choice = all_choices(space_param(search->space, p)->n);
         if (some_choices(search, &step->vary.at[i], p, choice))
             walk->base.choice[p] = choice[0];
-        free(choice);
     }
 }
 
@@ -242,7 +237,7 @@ static bool constrain_step(Search *search, const Step *step)
 {
     HeuristicWalk *walk = search->state;
     relate_step(search);
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     bool ok = true;
     for (int i = 0; ok && i < space_constraints(search->space); i++)
         ok = add_constraint(walk->space, space_constraint(search->space, i));
@@ -257,7 +252,6 @@ static bool constrain_step(Search *search, const Step *step)
         put_span(&text, "", step->where, "");
         ok = add_constraint(walk->space, text.text);
     }
-    buf_release(&text);
     return ok;
 }
 

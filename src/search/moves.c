@@ -58,10 +58,9 @@ int move_all(const Space *space, Rng *rng, const Point *from, Point to[MOVES_MOS
         rng_sample(rng, to, sizeof *to, n, n);
         return n;
     }
-    Point *all = xcalloc((size_t)n, sizeof *all);
+    AUTO_FREE Point *all = xcalloc((size_t)n, sizeof *all);
     space_neighbours(space, from, false, all, n);
     rng_sample(rng, all, sizeof *all, n, MOVES_MOST);
     memcpy(to, all, sizeof *all * MOVES_MOST);
-    free(all);
     return MOVES_MOST;
 }

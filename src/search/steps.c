@@ -290,13 +290,12 @@ const Default *steps_default(const Steps *script, const char *name)
 // A number, or a word where that is not NULL.
 static void define_best(Space *to, const char *name, double value, const char *word)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     buf_printf(&text, "best.%s", name);
     if (word)
         space_define_word(to, text.text, word);
     else
         space_define(to, text.text, value);
-    buf_release(&text);
 }
 
 void steps_define(Space *to, const Steps *script, const Space *space, const StepsSize *size,
@@ -329,15 +328,13 @@ static void check_vary(const Steps *script, const Space *space, Space *scratch,
         return;
     }
     if (vary->kind == VARY_LIST) { // of a list only its values are expressions
-        Buf text = buf_new();
+        AutoBuf text = buf_new();
         buf_printf(&text, "0 in %.*s", (int)(vary->a.end - vary->a.start),
                    vary->a.source->text + vary->a.start);
-        Arena *arena = arena_new();
+        AutoArena *arena = arena_new();
         Diags quiet = {.arena = arena};
         if (!space_constrain(scratch, text.text, &quiet))
             diag_error(diags, vary->a, "H004", "%s", quiet.list.at[0].message);
-        arena_free(arena);
-        buf_release(&text);
         return;
     }
     check_expression(scratch, vary->a, diags);

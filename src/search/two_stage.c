@@ -56,12 +56,11 @@ static void *open_stages(Search *search)
 
 static void close_stages(Search *search)
 {
-    TwoStages *s = search->state;
+    AUTO_FREE TwoStages *s = search->state;
     encode_free(s->encoding);
     shuffle_release(&s->shuffle);
     free(s->told.at);
     free(s->next);
-    free(s);
 }
 
 static void tell_stages(Search *search, const Point *point, double cost_ns)
@@ -76,14 +75,13 @@ static Attempts fit_told(Search *search)
 {
     TwoStages *s = search->state;
     Matrix x = matrix_new(s->told.len, s->encoding->d);
-    double *cost = xcalloc((size_t)s->told.len + 1, sizeof *cost);
+    AUTO_FREE double *cost = xcalloc((size_t)s->told.len + 1, sizeof *cost);
     for (int i = 0; i < s->told.len; i++) {
         encode_point(s->encoding, &s->told.at[i].point, matrix_row(&x, i));
         cost[i] = s->told.at[i].cost_ns;
     }
     Attempts made = attempts_fit(model_find("deep"), &x, cost, rng_next(&search->rng));
     matrix_free(&x);
-    free(cost);
     return made;
 }
 
@@ -125,7 +123,7 @@ static void rank_all(const Search *search, const Attempts *fits, bool all, Rng r
 static void take_best(Search *search, bool all, Rng rng, int n, AttemptRank *rank)
 {
     TwoStages *s = search->state;
-    Point *drawn = NULL;
+    AUTO_FREE Point *drawn = NULL;
     if (!all) {
         drawn = xcalloc((size_t)n, sizeof *drawn);
         for (int i = 0; i < n; i++)
@@ -146,7 +144,6 @@ static void take_best(Search *search, bool all, Rng rng, int n, AttemptRank *ran
         if (!search_known(search, &point, &cost_ns))
             s->next[s->nnext++] = point;
     }
-    free(drawn);
 }
 
 static void plan_stage(Search *search)

@@ -684,12 +684,11 @@ static int find_call(ConstraintToken name)
 
 static bool no_call(ConstraintParser *p, ConstraintToken name)
 {
-    Buf known = buf_new();
+    AutoBuf known = buf_new();
     for (int i = 0; i < COUNTOF(calls); i++)
         buf_printf(&known, "%s%s", i ? ", " : "", calls[i].name);
     diag_error(p->diags, span_of(p, name), "S006", "`%.*s` is not a function; there are %s",
                name.len, name.text, known.text);
-    buf_release(&known);
     return false;
 }
 

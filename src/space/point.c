@@ -174,7 +174,7 @@ bool space_set(const Space *space, Point *point, const char *name, const char *t
 bool point_move(const Space *to, Point *point, const Space *from, const Point *given)
 {
     bool ok = true;
-    Buf value = buf_new();
+    AutoBuf value = buf_new();
     for (int i = 0; ok && i < space_params(from); i++) {
         const SpaceParam *param = space_param(from, i);
         buf_clear(&value);
@@ -184,7 +184,6 @@ bool point_move(const Space *to, Point *point, const Space *from, const Point *g
             print_number(&value, param->value[given->choice[i]]);
         ok = space_set(to, point, param->name, value.text);
     }
-    buf_release(&value);
     return ok;
 }
 
@@ -219,15 +218,13 @@ static const char *read_pair(const char *at, Buf *name, Buf *value)
 static const char *read_assignment(const Space *space, const char *at, Point *point,
                                    uint64_t *named)
 {
-    Buf name = buf_new(), value = buf_new();
+    AutoBuf name = buf_new(), value = buf_new();
     at = read_pair(at, &name, &value);
     int i = at ? space_find(space, name.text) : -1;
     uint64_t bit = i < 0 ? 0 : (uint64_t)1 << i;
     if (!bit || *named & bit || !space_set(space, point, name.text, value.text))
         at = NULL;
     *named |= bit;
-    buf_release(&name);
-    buf_release(&value);
     return at;
 }
 
@@ -260,9 +257,9 @@ bool point_change(const Space *space, const char *text, Point *point)
 
 bool point_is_text(const char *text)
 {
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     bool ok = text[strspn(text, " ")] != 0;
-    Buf name = buf_new(), value = buf_new();
+    AutoBuf name = buf_new(), value = buf_new();
     Map seen = {.arena = arena};
     for (const char *at = text + strspn(text, " "); ok && *at; at += strspn(at, " ")) {
         const char *end = read_pair(at, &name, &value);
@@ -271,9 +268,6 @@ bool point_is_text(const char *text)
         map_put(&seen, arena_strdup(arena, name.text), &seen);
         at = ok ? end : at;
     }
-    buf_release(&name);
-    buf_release(&value);
-    arena_free(arena);
     return ok;
 }
 

@@ -393,12 +393,11 @@ bool space_no_parameter(const Space *space, Span span, const char *code, const c
                         Diags *diags)
 {
     const char *known[SPACE_PARAMS_MAX];
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     for (int i = 0; i < space->nparam; i++)
         known[i] = space->param[i].shown.name;
     guess_print_known(&text, name, known, space->nparam);
     diag_error(diags, span, code, "there is no parameter `%s`%s", name, text.text);
-    buf_release(&text);
     return false;
 }
 
@@ -485,14 +484,13 @@ static bool has_false_constant(const Space *space)
 // One component of the points listed that pass the constraints.
 static bool build_listed(Space *space, Diags *diags)
 {
-    Point *kept = xmalloc(sizeof *kept * ((size_t)space->list.len + 1));
+    AUTO_FREE Point *kept = xmalloc(sizeof *kept * ((size_t)space->list.len + 1));
     int n = 0;
     for (int i = 0; i < space->list.len; i++)
         if (passes(space, &space->list.at[i]))
             kept[n++] = space->list.at[i];
     space->ncomponent = 1;
     space->built = component_build_list(&space->component[0], space, kept, n, diags);
-    free(kept);
     return space->built;
 }
 
@@ -519,11 +517,10 @@ static void need_built(const Space *space)
 {
     if (space->built)
         return;
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     Diags diags = {.arena = arena};
     if (!space_build((Space *)space, &diags))
         BUG("space_build was not asked first: %s", diags.list.at[0].message);
-    arena_free(arena);
 }
 
 double space_count(const Space *space)

@@ -119,13 +119,11 @@ bool exchange_write_t4(const char *path, const Exchange *exchange, Diags *diags)
     json_t *results = json_array();
     for (int i = 0; i < exchange->n; i++)
         json_array_append_new(results, t4_result(exchange, &exchange->trial[i]));
-    json_t *json = json_pack("{s:{s:s}, s:o, s:s}", "metadata", "timeunit", "milliseconds",
-                             "results", results, "schema_version", "1.0.0");
-    char *text = json_dumps(json, JSON_INDENT(1));
-    bool ok = write_text(path, text, diags);
-    free(text);
-    json_decref(json);
-    return ok;
+    json_auto_t *json =
+        json_pack("{s:{s:s}, s:o, s:s}", "metadata", "timeunit", "milliseconds", "results",
+                  results, "schema_version", "1.0.0");
+    AUTO_FREE char *text = json_dumps(json, JSON_INDENT(1));
+    return write_text(path, text, diags);
 }
 
 // JSON as Python writes it ------------------------------------------------------------
@@ -149,12 +147,11 @@ static void put_real(Buf *out, double x)
 
 static void put_text(Buf *out, json_t *json)
 {
-    char *text = json_dumps(json, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+    AUTO_FREE char *text = json_dumps(json, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
     for (char *p = text; (p = strstr(p, "\\u")); p += 2)
         for (int i = 2; i < 6 && p[i]; i++)
             p[i] = (char)tolower((unsigned char)p[i]);
     buf_puts(out, text);
-    free(text);
 }
 
 // lines: an item a line, as indent="" makes it.
@@ -174,12 +171,11 @@ static void put_json(Buf *out, json_t *json, bool lines)
         buf_puts(out, lines ? "{\n" : "{");
         json_object_foreach(json, key, value)
         {
-            json_t *name = json_string(key);
+            json_auto_t *name = json_string(key);
             buf_puts(out, n++ ? next : "");
             put_text(out, name);
             buf_puts(out, ": ");
             put_json(out, value, lines);
-            json_decref(name);
         }
         buf_puts(out, lines ? "\n}" : "}");
     } else if (json_is_real(json)) {
@@ -200,22 +196,20 @@ static void append_json(Buf *out, json_t *json, bool lines)
 // The values as Python writes them, in the order of the parameters.
 static void append_key(Buf *out, const Space *space, const Point *point)
 {
-    Buf key = buf_new();
+    AutoBuf key = buf_new();
     for (int i = 0; i < space_params(space); i++) {
         const SpaceParam *param = space_param(space, i);
         int choice = point->choice[i];
         buf_puts(&key, i ? "," : "");
-        json_t *value = choice_json(param, choice);
+        json_auto_t *value = choice_json(param, choice);
         if (param->label || json_is_boolean(value))
             buf_puts(&key, param->label          ? param->label[choice]
                            : json_is_true(value) ? "True"
                                                  : "False");
         else
             put_json(&key, value, false);
-        json_decref(value);
     }
     append_json(out, json_string(key.text), false);
-    buf_release(&key);
 }
 
 static json_t *extents_json(const double extent[3])
@@ -303,7 +297,7 @@ bool exchange_write_cache(const char *path, const Exchange *exchange, const char
                           Diags *diags)
 {
     static const char end[] = "\n}";
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     if (body)
         buf_puts(&text, body);
     else {
@@ -320,9 +314,7 @@ bool exchange_write_cache(const char *path, const Exchange *exchange, const char
         append_json(&text, cache_entry(exchange, &exchange->trial[i]), false);
     }
     buf_puts(&text, "}\n}");
-    bool ok = write_text(path, text.text, diags);
-    buf_release(&text);
-    return ok;
+    return write_text(path, text.text, diags);
 }
 
 // Going on with one -------------------------------------------------------------------
@@ -440,7 +432,7 @@ bool exchange_read_cache(const char *path, const Exchange *of, Arena *arena,
         return false;
     }
     *body = arena_strndup(arena, text.text, recorded_body(text.text, text.len));
-    json_t *root = recorded_load(path, text.text, text.len, diags);
+    json_auto_t *root = recorded_load(path, text.text, text.len, diags);
     const char *why = root ? differs(root, of) : NULL;
     if (why)
         diag_error(diags, span_none, "Q012",
@@ -455,7 +447,6 @@ bool exchange_read_cache(const char *path, const Exchange *of, Arena *arena,
         trial.when = when ? arena_strdup(arena, when) : "";
         each(user, &trial);
     }
-    json_decref(root);
     buf_release(&text);
     return root && !why;
 }

@@ -539,12 +539,10 @@ static size_t whole_lines(const char *text, size_t len)
 // A cache file grows by lines and is closed at the end: closes it after its last whole one.
 static json_t *load_unclosed(const char *text, size_t len)
 {
-    Buf closed = buf_new();
+    AutoBuf closed = buf_new();
     buf_write(&closed, text, whole_lines(text, len));
     buf_puts(&closed, "\n}}");
-    json_t *root = json_loadb(closed.text, closed.len, 0, NULL);
-    buf_release(&closed);
-    return root;
+    return json_loadb(closed.text, closed.len, 0, NULL);
 }
 
 // Braces that are open at the end.
@@ -645,22 +643,20 @@ static Recorded *parse(const char *name, char *text, size_t len, const char *obj
 
 Recorded *recorded_parse(const char *name, const char *text, size_t len, Diags *diags)
 {
-    Buf copy = buf_new();
+    AutoBuf copy = buf_new();
     buf_write(&copy, text, len);
     Recorded *made = parse(name, copy.text, copy.len, NULL, diags);
-    buf_release(&copy);
     return made;
 }
 
 Recorded *recorded_read(const char *path, const char *objective, Diags *diags)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     Recorded *made = NULL;
     if (file_read(path, FILE_DATA_MOST, &text))
         made = parse(path, text.text, text.len, objective, diags);
     else
         diag_world(diags, "X002", "cannot read %s: %s", path, text.text);
-    buf_release(&text);
     return made;
 }
 
@@ -714,13 +710,12 @@ double recorded_cost(const Recorded *recorded, const RecordedPoint *point)
 int *recorded_order(const Recorded *recorded)
 {
     size_t n = (size_t)recorded->n;
-    Numbered *at = xcalloc(n + 1, sizeof *at);
+    AUTO_FREE Numbered *at = xcalloc(n + 1, sizeof *at);
     int *order = xcalloc(n + 1, sizeof *order);
     for (int i = 0; i < recorded->n; i++)
         at[i] = (Numbered){recorded_cost(recorded, &recorded->at[i]), i};
     sort_numbered(at, recorded->n);
     for (int i = 0; i < recorded->n; i++)
         order[i] = at[i].number;
-    free(at);
     return order;
 }

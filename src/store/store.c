@@ -144,13 +144,12 @@ static bool make_parent(const char *path, Diags *diags)
     const char *slash = strrchr(path, '/');
     if (!slash || slash == path)
         return true;
-    char *folder = xstrdup(path);
+    AUTO_FREE char *folder = xstrdup(path);
     folder[slash - path] = 0;
     bool ok = file_mkdirs(folder);
     if (!ok)
         diag_world(diags, "Q001", "store %s: the folder %s cannot be made: %s", path,
                    folder, strerror(errno));
-    free(folder);
     return ok;
 }
 
@@ -348,11 +347,10 @@ static int log_bytes(const char *log)
 
 static void bind_samples(sqlite3_stmt *put, int at, const StoreTrial *trial)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     for (int i = 0; i < trial->nsample; i++)
         buf_printf(&text, "%s%.17g", i ? "," : "", trial->sample_ns[i]);
     bind_text(put, at, text.text);
-    buf_release(&text);
 }
 
 static void bind_trial(sqlite3_stmt *put, int64_t session, const StoreTrial *trial)
@@ -371,10 +369,9 @@ static void bind_trial(sqlite3_stmt *put, int64_t session, const StoreTrial *tri
     if (trial->limit_s > 0)
         sqlite3_bind_double(put, 10, trial->limit_s);
     sqlite3_bind_int64(put, 11, (int64_t)trial->seed);
-    Buf measures = buf_new();
+    AutoBuf measures = buf_new();
     measures_print(&measures, &trial->measures);
     bind_text(put, 12, measures.text);
-    buf_release(&measures);
 }
 
 #define INTO_TRIAL                                                                         \

@@ -19,9 +19,8 @@ static json_t *hash_json(uint64_t hash)
 
 static void put_line(Buf *out, json_t *json)
 {
-    char *text = json_dumps(json, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15));
+    AUTO_FREE char *text = json_dumps(json, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(15));
     buf_printf(out, "%s\n", text ? text : "{}");
-    free(text);
     json_decref(json);
 }
 

@@ -104,11 +104,9 @@ bool arith_lt(ArithCtx *ctx, const Arith *a, const Arith *b);
 bool arith_equal(ArithCtx *ctx, const Arith *a, const Arith *b); // a - b folds to 0
 // Constant bounds, inclusive; INT64_MIN and INT64_MAX where there is none.
 void arith_range(ArithCtx *ctx, const Arith *a, int64_t *lo, int64_t *hi);
-// A symbolic lower (upper) bound of a in which none of the n variables occurs, by
-// replacing each by the end of its range that bounds a; NULL if that is not found.
+// A symbolic lower bound of a in which none of the n variables occurs, by replacing each by
+// the end of its range that bounds a; NULL if that is not found.
 const Arith *arith_lower_bound(ArithCtx *ctx, const Arith *a, const Arith *const *var,
-                               int n);
-const Arith *arith_upper_bound(ArithCtx *ctx, const Arith *a, const Arith *const *var,
                                int n);
 int64_t arith_multiple(ArithCtx *ctx,
                        const Arith *a); // a is a multiple of this; 0 if a is 0

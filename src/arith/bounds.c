@@ -587,8 +587,3 @@ const Arith *arith_lower_bound(ArithCtx *c, const Arith *a, const Arith *const *
 {
     return bound_safely(c, a, &(Vars){var, n}, false);
 }
-
-const Arith *arith_upper_bound(ArithCtx *c, const Arith *a, const Arith *const *var, int n)
-{
-    return bound_safely(c, a, &(Vars){var, n}, true);
-}

@@ -178,11 +178,6 @@ bool runner_compute(Runner *runner, const Job *job, Trial *trial, void **out, Di
 
 // Opening -----------------------------------------------------------------------------
 
-static double or_else(double x, double otherwise)
-{
-    return x > 0 ? x : otherwise;
-}
-
 static char *copy_text(Arena *arena, const char *text)
 {
     return text ? arena_strdup(arena, text) : NULL;
@@ -196,8 +191,10 @@ static Runner *runner_new(const RunnerConfig *config)
     runner->config.device = arena_strdup(runner->arena, config->device);
     runner->config.worker = copy_text(runner->arena, config->worker);
     runner->config.buffer = NULL;
-    runner->config.build_limit_s = or_else(config->build_limit_s, TRIAL_LIMIT_S);
-    runner->config.run_limit_s = or_else(config->run_limit_s, TRIAL_LIMIT_S);
+    if (!(config->build_limit_s > 0))
+        runner->config.build_limit_s = TRIAL_LIMIT_S;
+    if (!(config->run_limit_s > 0))
+        runner->config.run_limit_s = TRIAL_LIMIT_S;
     runner->config.samples = config->samples > 0 ? config->samples : 5;
     runner->config.builds = config->builds > 0 ? config->builds : BUILDS_MAX;
     runner->folder.data.lock = -1;
@@ -269,12 +266,6 @@ static bool write_files(Runner *runner, const RunnerConfig *config, Diags *diags
     return write_buffers(runner, config->buffer, list, diags);
 }
 
-// The first worker tells what the device is.
-static bool open_first(Runner *runner, Diags *diags)
-{
-    return workers_add(runner, diags) && workers_settle(runner, diags);
-}
-
 // As many as cores, and as their copies of the buffers leave room for (a compiler has
 // none). A GPU leaves the cores to the compilers: NVRTC gets on best with one process a
 // core.
@@ -322,7 +313,8 @@ Runner *runner_open(const RunnerConfig *config, Diags *diags)
         return NULL;
     Runner *runner = runner_new(config);
     bool ok = folder_open(&runner->folder, config->folder, diags);
-    if (ok && write_files(runner, config, diags) && open_first(runner, diags)) {
+    if (ok && write_files(runner, config, diags) && workers_add(runner, diags) &&
+        workers_settle(runner, diags)) { // the first tells what the device is
         const char *bus = runner->info.bus;
         runner->turn = folder_turn_path(&runner->folder, *bus ? bus : config->device);
         choose_crew(runner);

@@ -69,7 +69,6 @@ Nearest *nearest_new(const Matrix *points, const double *value, const double *we
 // The mean value of the k nearest (Euclidean); ties in a fixed order. Needs: k >= 1, a
 // point.
 double nearest_mean(const Nearest *nearest, const double *at, int k);
-int nearest_count(const Nearest *nearest); // distinct points
 // The distinct points as rows, with values and weights, in a fixed order; borrowed.
 void nearest_points(const Nearest *nearest, Matrix *points, const double **value,
                     const double **weight);

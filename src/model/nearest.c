@@ -279,11 +279,6 @@ double nearest_mean(const Nearest *t, const double *at, int k)
     return sum / taken;
 }
 
-int nearest_count(const Nearest *t)
-{
-    return t->points.n;
-}
-
 void nearest_points(const Nearest *t, Matrix *points, const double **value,
                     const double **weight)
 {

@@ -100,9 +100,10 @@ typedef struct {
     const int *output; // the buffer of each output
     double tolerance;  // as of a RunnerConfig
     const RunnerJudge *judge;
-    int ninput;     // of a program: input planes, then output planes
-    double seconds; // of a program: what it took to compute the outputs
-    double build_s; // of that, what further sets share: the kernel is built once
+    int ninput;       // of a program: input planes, then output planes
+    double seconds;   // of a program: what it took to compute the outputs
+    double build_s;   // of that, what further sets share: the kernel is built once
+    int64_t diverged; // elements that steps took beyond all numbers
 } ProblemData;
 
 // Those of a program: with given inputs, and with seeded random ones; the latter as values.

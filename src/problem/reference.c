@@ -675,6 +675,36 @@ static void narrow_chunk(const RefPass *pass, int64_t at, int64_t n, Found *foun
     }
 }
 
+// What steps took beyond all numbers is undecided: whether it ends as an infinity or as
+// none is a matter of the order.
+static void diverged_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
+{
+    double value[CHUNK], size[CHUNK];
+    unpack(pass->buffer->scalar, pass->buffer->expect, at, n, value);
+    sizes_of(pass, at, n, size);
+    for (int64_t k = 0; k < n; k++) {
+        found->count += !isfinite(value[k]);
+        if (pass->all)
+            pass->bound[at + k] =
+                isfinite(value[k]) ? float_above(TOLERANCE_MOST * size[k]) : INFINITY;
+    }
+}
+
+// Without bounds: rounding then moves the others as far as may be; no run has to tell.
+static bool settle_diverged(ProblemData *data, Arena *arena)
+{
+    RefPass pass = {.chunk = diverged_chunk};
+    data->diverged = each_bound(data, pass).count;
+    pass.all = data->diverged > 0;
+    for (int k = data->ninput; pass.all && k < data->nbuffer; k++)
+        if (scalar_info[data->buffer[k].scalar].floating)
+            data->buffer[k].bound =
+                arena_raw(arena, (size_t)data->buffer[k].count * sizeof(float));
+    if (pass.all)
+        each_bound(data, pass);
+    return pass.all;
+}
+
 // How far rounding takes the folds of e, as often up as down: without bounds that is the
 // tolerance, of halfs far more than of floats.
 static void note_drift(const Expr *e, void *most)
@@ -703,6 +733,7 @@ static void settle_steps(const Problem *problem, ProblemData *const *data, int n
     if (!expr_find(body, is_stepped, NULL) || n == 0)
         return;
     bool continuous = !expr_decides(body), bounded = has_bounds(problem, place);
+    bool known = !bounded;
     double *change = NEW_ARRAY(arena, double, n), widest = 0;
     for (int k = 0; bounded && k < n; k++)
         widest = fmax(
@@ -710,9 +741,11 @@ static void settle_steps(const Problem *problem, ProblemData *const *data, int n
             each_bound(data[k], (RefPass){.chunk = widest_chunk, .all = continuous}).most);
     if (bounded && widest <= data[0]->tolerance)
         return;
-    n = rounding_moves(problem, continuous, data, n, place, change);
+    for (int k = 0; !bounded && k < n; k++)
+        known &= settle_diverged(data[k], arena);
+    n = known ? n : rounding_moves(problem, continuous, data, n, place, change);
     for (int k = 0; k < n; k++) {
-        double most = MARGIN * change[k];
+        double most = data[k]->diverged ? TOLERANCE_MOST : MARGIN * change[k];
         if (bounded && most > TOLERANCE_MOST)
             continue;
         data[k]->tolerance = fmax(data[k]->tolerance, fmin(most, TOLERANCE_MOST));
@@ -841,6 +874,9 @@ static bool compute_at(const Problem *problem, ProblemData *data, const Workplac
                                   "sizes; every element within %.2g, because bounds would "
                                   "take long",
                                   data->tolerance);
+    if (data->diverged)
+        *how = arena_printf(arena, "%s; %lld are undecided: steps took them beyond all",
+                            *how, (long long)data->diverged);
     if (problem->bound->math == MATH_STRICT)
         *how = arena_printf(arena, "%s; not to the bit, because of %s", *how,
                             strict_exception(problem));

@@ -143,7 +143,6 @@ int tune_trials_in(const Tune *t, double seconds, int most);
 bool tune_has_time(const Tune *t, double seconds);
 double tune_again_s(const Tune *t, double ns); // predicted, to time a candidate again
 int tune_sets_in_time(const Tune *t);   // of further inputs, that the rest suffices for
-double tune_patience_s(const Tune *t);  // for a reference with bounds
 bool tune_plain_is_slow(const Tune *t); // its runs would take much of the budget
 void tune_spent(Tune *t, const Job *job, const Trial *trial);
 bool tune_compiles_in_time(const Tune *t, const Job *job); // as predicted

@@ -24,11 +24,6 @@ static bool next_first(Tune *t, Point *point)
     return true;
 }
 
-static bool next_asked(Tune *t, Point *point)
-{
-    return search_ask(t->search, point);
-}
-
 // Stages ------------------------------------------------------------------------------
 
 static void reference_deep(void *user)
@@ -109,6 +104,8 @@ RunnerConfig tune_runner_config(const Tune *t, const ProblemData *data)
 
 static bool open_device(Tune *t)
 {
+    t->spent.begun_s = clock_s();
+    tune_set_end(t, BUDGET_SEARCH);
     RunnerConfig config = tune_runner_config(t, t->data);
     config.npeer = t->options->npeer;
     config.peer = t->options->peer;
@@ -204,10 +201,8 @@ static bool find_end(Tune *t)
 // The first points, among them the plain one, are tried before any strategy.
 static bool try_first(Tune *t)
 {
-    t->spent.begun_s = clock_s();
     if (t->nfirst > t->has_plain)
         t->result->first_pick = point_text(t->space, &t->first[t->has_plain], t->arena);
-    tune_set_end(t, BUDGET_SEARCH);
     if (!tune_stream(t, next_first, t->search->kind->learns))
         return false;
     const KnownTrial *plain =
@@ -228,6 +223,9 @@ static void close_all(Tune *t)
     arena_free(t->scratch);
 }
 
+// A reference has no bounds if they take longer than this share of the budget.
+static const double PATIENCE = 0.5;
+
 static void start(Tune *t, const Problem *problem, const TuneOptions *options, Arena *arena,
                   TuneResult *result, Diags *diags)
 {
@@ -244,7 +242,7 @@ static void start(Tune *t, const Problem *problem, const TuneOptions *options, A
                 .last_log = ""};
     t->stop.asked = options->place.stop ? options->place.stop->asked : NULL;
     t->place.stop = &t->stop;
-    t->place.patience_s = tune_patience_s(t);
+    t->place.patience_s = PATIENCE * t->budget_s;
     tune_set_end(t, BUDGET_REFERENCE);
     *result = (TuneResult){.problem = problem_label(problem),
                            .sandbox =
@@ -262,7 +260,7 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
     start(&t, problem, options, arena, result, diags);
     bool ok = look_at_device(&t) && open_space(&t) && open_store(&t) &&
               tune_open_search(&t) && open_described(&t) && find_end(&t) && try_first(&t) &&
-              tune_stream(&t, next_asked, true) && tune_write_exchange(&t) &&
+              tune_stream(&t, tune_ask, true) && tune_write_exchange(&t) &&
               tune_measure_again(&t) && tune_check_more(&t) && tune_ask_caller(&t);
     if (ok) {
         bool found = tune_conclude(&t);

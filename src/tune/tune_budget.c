@@ -11,21 +11,20 @@
 //           inputs there are as many as there is time for, and the result says how many. A
 //           candidate is not begun if compiling it is predicted to take longer than is
 //           left: as long as the longest text so far, or more in proportion.
-//   grace   a search that ends without a kernel has wasted its time. So the reference and
-//           the first few trials, until one is right, may use the slack, on a busy machine
-//           in proportion to its load, and the result says by how much. There they are
-//           sampled once, and what follows has only what is left of the slack.
+//   grace   a search that ends without a kernel has wasted its time. So the reference may
+//           take some times the slack, as on a busy machine, and the first few trials,
+//           until one is right, longer than it did; the result says by how much. There they
+//           are sampled once, and what follows has only what is left of the slack.
 #include "tune/internal.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-// A reference has no bounds if they take longer than this share of the budget.
-static const double PATIENCE = 0.5;
-// On a processor a plain kernel may take so long an operation (mm: 0.8 ns on two cores),
-// and is slow if it takes a longer share of the budget.
-static const double PLAIN_S = 1e-9, SLOW = 0.1;
+// On a processor a plain kernel may take so long an operation (mm: 0.8 ns on two cores), or
+// as long as the reference did, and is slow if that is longer than a share of the budget
+// and than another kernel takes a compiler.
+static const double PLAIN_S = 1e-9, SLOW = 0.1, COMPILE_S = 1.5;
 enum { FIRST_TRIALS = 8 };                           // after which none may ever be right
 static const double SLACK_S = 2, SLACK = 0.2;        // the larger of the two
 static const double ROOFLINE_S = 2, ROOFLINE = 0.15; // the lesser: for ceilings of a device
@@ -33,11 +32,10 @@ static const double ROOFLINE_S = 2, ROOFLINE = 0.15; // the lesser: for ceilings
 static const double SETS_S = 2, SETS = 0.05;
 // To end what is under way, and to write what was found.
 static const double WRITING_S = 0.3;
-// Of the slack: for a reference or a first right kernel, for the best few once more, and
-// for the checks of the best.
-static const double FIRST = 0.75, AGAIN = 0.5, CHECKS = 0.6;
-// So many times the slack at most, however busy the machine is.
-static const double BUSY_MOST = 4;
+// Of the slack: for a reference, a first right kernel, the best few once more, and the
+// checks of the best.
+static const double REFERENCE = 3, FIRST = 0.75, AGAIN = 0.5, CHECKS = 0.6;
+static const double FIRST_TAKES = 2.5; // times as long as the reference
 // At most of the budget for what comes after the search, and at least for what comes before
 // it and after the first right kernel, however long that took.
 static const double AFTERWARDS = 0.35, SEARCH = 0.35;
@@ -47,31 +45,17 @@ static double slack_s(const Tune *t)
     return fmax(SLACK_S, SLACK * t->budget_s);
 }
 
-// On a machine with more to do than it has processors everything takes longer, and what
-// must be done has as much longer.
-static double first_slack_s(const Tune *t)
-{
-    double load = 0;
-    bool known = getloadavg(&load, 1) == 1;
-    return FIRST * slack_s(t) * (known ? fmin(fmax(1, load / processors()), BUSY_MOST) : 1);
-}
-
 // As of a trial: warm-ups and the checks are a few runs more.
 double tune_again_s(const Tune *t, double ns)
 {
     return 1e-9 * ns * (FINAL_SAMPLES + 4) + t->spent.other_s / MAX(t->spent.trials, 1);
 }
 
-double tune_patience_s(const Tune *t)
-{
-    return PATIENCE * t->budget_s;
-}
-
 bool tune_plain_is_slow(const Tune *t)
 {
     Work work = problem_work(t->problem);
-    return t->device->is_cpu &&
-           PLAIN_S * (work.float_flops + work.double_flops) > SLOW * t->budget_s;
+    double plain_s = fmin(PLAIN_S * (work.float_flops + work.double_flops), t->set_s);
+    return t->device->is_cpu && plain_s > fmax(SLOW * t->budget_s, COMPILE_S);
 }
 
 // To make a set of further inputs and its reference, and to run the best on it.
@@ -102,9 +86,12 @@ static double afterwards_s(const Tune *t)
     return fmin(s, AFTERWARDS * t->budget_s);
 }
 
+// After the budget, for a first right kernel: also where the reference took all of it.
 static double first_s(const Tune *t)
 {
-    return t->spent.trials < FIRST_TRIALS ? first_slack_s(t) : slack_s(t) / 2;
+    double least = fmax(FIRST * slack_s(t), FIRST_TAKES * t->result->reference_s);
+    double late = t->spent.begun_s + least - (t->start_s + t->budget_s);
+    return t->spent.trials < FIRST_TRIALS ? fmax(FIRST * slack_s(t), late) : slack_s(t) / 2;
 }
 
 // Half of what is left, or a part of the budget, of which half the slack may be used.
@@ -120,7 +107,7 @@ void tune_set_end(Tune *t, BudgetPart part)
 {
     double end = t->start_s + t->budget_s, right_s = t->spent.right_s, grace_s = 0;
     switch (part) {
-    case BUDGET_REFERENCE: end += first_slack_s(t); break;
+    case BUDGET_REFERENCE: end += REFERENCE * slack_s(t); break;
     case BUDGET_SEARCH:
         grace_s = t->nbest || !isfinite(end) ? 0 : first_s(t);
         end = t->nbest ? search_end(t, end) : end + first_s(t);

@@ -189,7 +189,8 @@ static void check_bounds(const World *w, Sample s, Rng *rng)
 {
     const Arith *var[2] = {w->var[rng_below(rng, N_VARS)], w->var[rng_below(rng, N_VARS)]};
     const Arith *lo = arith_lower_bound(w->c, s.a, var, 2);
-    const Arith *hi = arith_upper_bound(w->c, s.a, var, 2);
+    const Arith *minus = arith_sub(w->c, arith_const(w->c, 0), s.a);
+    const Arith *hi = arith_lower_bound(w->c, minus, var, 2); // of -a
     for (int v = 0; v < 2; v++) {
         assert_false(lo && arith_mentions(lo, var[v]));
         assert_false(hi && arith_mentions(hi, var[v]));
@@ -198,7 +199,7 @@ static void check_bounds(const World *w, Sample s, Rng *rng)
         if (!w->holds[p])
             continue;
         EXPECT(!lo || value_at(w, lo, p) <= s.value[p], "lower bound", s.a, lo, p);
-        EXPECT(!hi || value_at(w, hi, p) >= s.value[p], "upper bound", s.a, hi, p);
+        EXPECT(!hi || value_at(w, hi, p) <= -s.value[p], "upper bound", s.a, hi, p);
     }
 }
 

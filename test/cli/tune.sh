@@ -93,3 +93,21 @@ fails 1 'within the budget of 0.5 s' env CC="$tmp/slow" XDG_CACHE_HOME="$tmp/c2"
     tune examples/dot.fw -s N=64 -d host -q -b 0.5s --store "$tmp/f.db" -o "$tmp/out"
 [ -z "$(rows "$tmp/f.db" 2>/dev/null)" ] && ok "no trial of it" || not_ok "no trial of it"
 finish
+
+# A budget that the reference takes all of ends with a kernel that was checked.
+cat >"$tmp/grow.fw" <<'EOF'
+size N, M
+def grow(u, v: [N][M]float): ([N][M]float, [N][M]float) =
+  iterate(12, \u v -> (map2(\a b -> a + a * b * b, zip2(u, v)), map2(\a b -> b - 0.5 * b * a * a, zip2(u, v))), (u, v))
+EOF
+cat >"$tmp/heat.fw" <<'EOF'
+size N, M
+def heat(a: [N][M]float): [N][M]float =
+  a |> iterate(10, \x -> x |> pad2(1, 1, clamp) |> slide2(3, 1)
+    |> map2(\p -> p[1][1] + 0.2 * (p[0][1] + p[1][0] + p[1][2] + p[2][1] - 4 * p[1][1])))
+EOF
+for program in grow heat; do
+    passes "$program in less than its reference" "$FOREWARP" tune "$tmp/$program.fw" -s N=1024,M=1024 -d host -q \
+        --budget 0.2s --store "$tmp/short.db" -o "$tmp/short" --json "$tmp/short.json"
+    holds "a kernel of $program" "$tmp/short.json" "j['trials']['ok'] > 0 and j['trials']['wrong-result'] == 0"
+done

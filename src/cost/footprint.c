@@ -108,7 +108,8 @@ static FootprintPart *part_of(Footprint *f, const CountedAccess *access, const G
                                   .base = access->index,
                                   .guard = NEW_ARRAY(f->arena, Guard, nguard),
                                   .nguard = nguard};
-            memcpy(part.guard, guard, sizeof *guard * (size_t)nguard);
+            for (int i = 0; i < nguard; i++)
+                part.guard[i] = guard[i];
             table_push(&f->table, key, f->parts.len);
             VEC_PUSH(f->arena, &f->parts, part);
             return &f->parts.at[f->parts.len - 1];

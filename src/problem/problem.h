@@ -103,7 +103,7 @@ typedef struct {
     int ninput;       // of a program: input planes, then output planes
     double seconds;   // of a program: what it took to compute the outputs
     double build_s;   // of that, what further sets share: the kernel is built once
-    int64_t diverged; // elements that steps took beyond all numbers
+    int64_t diverged; // elements whose steps diverge
 } ProblemData;
 
 // Those of a program: with given inputs, and with seeded random ones; the latter as values.

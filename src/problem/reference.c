@@ -675,8 +675,8 @@ static void narrow_chunk(const RefPass *pass, int64_t at, int64_t n, Found *foun
     }
 }
 
-// What steps took beyond all numbers is undecided: whether it ends as an infinity or as
-// none is a matter of the order.
+// An element whose steps diverge is undecided: whether it ends as an infinity or as a NaN
+// is a matter of the order.
 static void diverged_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
     double value[CHUNK], size[CHUNK];
@@ -875,8 +875,8 @@ static bool compute_at(const Problem *problem, ProblemData *data, const Workplac
                                   "take long",
                                   data->tolerance);
     if (data->diverged)
-        *how = arena_printf(arena, "%s; %lld are undecided: steps took them beyond all",
-                            *how, (long long)data->diverged);
+        *how = arena_printf(arena, "%s; %lld are undecided: their steps diverge", *how,
+                            (long long)data->diverged);
     if (problem->bound->math == MATH_STRICT)
         *how = arena_printf(arena, "%s; not to the bit, because of %s", *how,
                             strict_exception(problem));

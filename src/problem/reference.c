@@ -6,7 +6,7 @@
 // compared with, after it agreed with the interpreter: at the sizes themselves where that
 // is quick, else at small ones.
 
-#include "problem/problem.h"
+#include "problem/pass.h"
 
 #include <float.h>
 #include <math.h>
@@ -52,8 +52,6 @@ static Workplace reference_place(const Problem *problem, const char *device,
     return at;
 }
 
-enum { CHUNK = 4096 }; // elements looked at together
-
 // The least that the interpreter does: one operation for each element, of 8 bytes at most,
 // and those of floats.
 static double least_operations(const Problem *problem)
@@ -69,59 +67,6 @@ static bool interpretable(const Problem *problem)
     const Arith *count = type_count(problem->ir->arith, problem->bound->main->body->type);
     return !calls_opaque(problem) && arith_is_const(count, &outputs) &&
            outputs <= INTERPRETER_OUTPUTS && least_operations(problem) <= INTERPRETER_QUOTA;
-}
-
-// Passes over the elements of a buffer ----------------------------------------------------
-
-// What a pass finds: the most of something, and how many elements.
-typedef struct {
-    double most;
-    int64_t count;
-} Found;
-
-// The members after buffer are as the function of its chunks uses them.
-typedef struct RefPass RefPass;
-struct RefPass {
-    void (*chunk)(const RefPass *pass, int64_t at, int64_t n, Found *found);
-    const RunnerBuffer *buffer;
-    const void *raw;
-    char *to;
-    float *bound;
-    double scale, tolerance;
-    bool bounded, all;
-    pthread_mutex_t lock;
-    Found found;
-};
-
-static void pass_part(void *user, int64_t from, int64_t to)
-{
-    RefPass *pass = user;
-    Found found = {0};
-    for (int64_t i = from; i < to; i += CHUNK)
-        pass->chunk(pass, i, MIN(CHUNK, to - i), &found);
-    pthread_mutex_lock(&pass->lock);
-    pass->found.most = fmax(pass->found.most, found.most);
-    pass->found.count += found.count;
-    pthread_mutex_unlock(&pass->lock);
-}
-
-static Found pass_run(RefPass pass)
-{
-    pthread_mutex_init(&pass.lock, NULL);
-    parts_call(pass.buffer->count, CHUNK, pass_part, &pass);
-    pthread_mutex_destroy(&pass.lock);
-    return pass.found;
-}
-
-static void unpack(Scalar scalar, const void *from, int64_t at, int64_t n, double *to)
-{
-    scalar_unpack(scalar, (const char *)from + (size_t)at * scalar_device_bytes(scalar), n,
-                  to);
-}
-
-static void pack(Scalar scalar, const double *from, int64_t at, int64_t n, char *to)
-{
-    scalar_pack(scalar, from, n, to + (size_t)at * scalar_device_bytes(scalar));
 }
 
 // Buffers of numbers with bounds ---------------------------------------------------------

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Passes over the elements of a buffer, a chunk at a time, by all processors.
+
+#ifndef FW_PROBLEM_PASS_H
+#define FW_PROBLEM_PASS_H
+
+#include "problem/problem.h"
+
+enum { CHUNK = 4096 }; // elements looked at together
+
+// What a pass finds: the most of something, and how many elements.
+typedef struct {
+    double most;
+    int64_t count;
+} Found;
+
+// The members after buffer are as the function of its chunks uses them.
+typedef struct RefPass RefPass;
+struct RefPass {
+    void (*chunk)(const RefPass *pass, int64_t at, int64_t n, Found *found);
+    const RunnerBuffer *buffer;
+    const void *raw;
+    char *to;
+    float *bound;
+    double scale, tolerance;
+    bool bounded, all;
+    pthread_mutex_t lock;
+    Found found;
+};
+
+Found pass_run(RefPass pass);
+// n elements from the one at `at` on, to and from numbers.
+void unpack(Scalar scalar, const void *from, int64_t at, int64_t n, double *to);
+void pack(Scalar scalar, const double *from, int64_t at, int64_t n, char *to);
+
+#endif

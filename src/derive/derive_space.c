@@ -835,7 +835,9 @@ static int stream_vector(const Derivation *d, const Point *point)
 
 KernelOptions derive_options(const Derivation *d, const Point *point)
 {
-    KernelOptions options = {.unroll_cap = UNROLL_CAP};
+    // CUDA has at most so many groups along y and z.
+    KernelOptions options = {.unroll_cap = UNROLL_CAP,
+                             .groups = d->device.is_cpu ? 0 : 65535};
     for (int x = 0; x < DIMS_MAX; x++) {
         options.local[x] = derive_number(d, point, "l", x);
         options.item[x] = derive_number(d, point, "b", x);

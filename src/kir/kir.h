@@ -201,6 +201,7 @@ typedef struct {
     int64_t local[3];  // work-group shape; 0: 1
     int64_t line;      // items of a group that has one dimension; 0: local[0]
     int64_t global[3]; // work-items; 0: one an element, rounded up to local
+    int64_t groups;    // most of them along y and along z; 0: any number
     bool any_group;    // kernels that need no group's shape do not name it
     bool all_loads;    // equal loads are left
     bool as_written;   // no pass joins loops or accesses, or removes an access

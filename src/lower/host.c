@@ -162,9 +162,14 @@ static void find_extents(Lower *l, const Expr *expr, bool arguments, Extents *fo
         find_extents(l, expr->arg[i], true, found);
 }
 
-const Arith *round_up(Lower *l, const Arith *n, int64_t to)
+void launch_axis(Lower *l, Kernel *kernel, int d, const Arith *n, int64_t each)
 {
-    return arith_mulc(l->ctx, arith_ceil_div(l->ctx, n, arith_const(l->ctx, to)), to);
+    int64_t known, most = d > 0 ? l->options->groups : 0, turns = 1;
+    if (most && arith_is_const(n, &known))
+        turns = (MAX(known, 1) - 1) / each / most + 1;
+    l->fewer[d] = turns > 1;
+    const Arith *groups = arith_ceil_div(l->ctx, n, arith_const(l->ctx, each * turns));
+    kernel->global[d] = arith_mulc(l->ctx, groups, kernel->local[d]);
 }
 
 // Groups of items that each do an element have the shape of what is there: along an axis of
@@ -211,14 +216,15 @@ static void set_launch(Lower *l, Kernel *kernel, const Extents *found)
     for (int d = 0; d < 3; d++) {
         const Arith *glb = found->extent[LOOP_GLB][d], *wrg = found->extent[LOOP_WRG][d];
         kernel->any_group &= !wrg && !found->extent[LOOP_LCL][d];
-        int64_t local = kernel->local[d], global = l->options->global[d];
+        int64_t global = l->options->global[d];
+        launch_axis(l, kernel, d,
+                    glb   ? glb
+                    : wrg ? wrg
+                          : arith_const(l->ctx, 1),
+                    glb ? kernel->local[d] : 1);
+        l->fewer[d] |= global != 0;
         if (global && (glb || wrg))
             kernel->global[d] = arith_const(l->ctx, global);
-        else if (glb)
-            kernel->global[d] = round_up(l, glb, local);
-        else
-            kernel->global[d] =
-                wrg ? arith_mulc(l->ctx, wrg, local) : arith_const(l->ctx, local);
     }
 }
 

@@ -88,6 +88,7 @@ typedef struct {
     const Side *side;     // what these are on
     VEC(LoopVar) loops;   // variables of loops of this kernel
     int inside[4];        // how many loops of each LoopKind we are inside
+    bool fewer[3];        // along which axes a launch may have fewer items than elements
     const Arith *item[3]; // of the loop over all items of the group that we are inside
     bool lanes;           // all items of the group run what we are in (lanes.c)
     bool shared_tile;     // a local buffer was written since the last loop began
@@ -190,7 +191,9 @@ void block_leave_side(Lower *l, Block *block);
 bool in_rows(const Lower *l);
 const View *buffers_new(Lower *l, const Type *type, AddrSpace space, BufferRole role,
                         int param, const char *name);
-const Arith *round_up(Lower *l, const Arith *n, int64_t to);
+// As many groups along an axis as n elements need, so many in each. Each group takes
+// several in turns where the device has no launch of as many.
+void launch_axis(Lower *l, Kernel *kernel, int d, const Arith *n, int64_t each);
 // Begins a kernel for a pattern met at host level, if we are there; true if it did.
 bool kernel_begin(Lower *l, const Expr *expr);
 void kernel_end(Lower *l);

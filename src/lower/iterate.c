@@ -81,9 +81,9 @@ static void gen_copies(Lower *l, const Expr *expr, const View *from, const View 
         size[dims++] = type->len;
     l->kernel->any_group = false;
     for (int d = 0; d < DIMS_MAX; d++) {
-        int64_t local = d < dims ? MAX(l->options->local[d], 1) : 1;
-        l->kernel->local[d] = local;
-        l->kernel->global[d] = d < dims ? round_up(l, size[dims - 1 - d], local) : one;
+        l->kernel->local[d] = d < dims ? MAX(l->options->local[d], 1) : 1;
+        launch_axis(l, l->kernel, d, d < dims ? size[dims - 1 - d] : one,
+                    l->kernel->local[d]);
     }
     copy_dim(l, (ItemCopy){from, to, dims});
     kernel_end(l);

@@ -59,7 +59,7 @@ static LoopForm loop_form(Lower *l, LoopKind kind, int dim, const Arith *extent,
         return FORM_LOOP;
     if (extent == threads && !l->kernel->any_group)
         return FORM_ONCE;
-    bool inferred = kind != LOOP_LCL && !l->options->global[dim];
+    bool inferred = kind != LOOP_LCL && !l->fewer[dim];
     return inferred || arith_le(l->ctx, extent, threads) ? FORM_GUARD : FORM_LOOP;
 }
 

@@ -248,6 +248,31 @@ static void try_both(const Case *c)
                 fmax(paper[removed[i]], kernels[removed[i]]), c->point);
 }
 
+// Work-items where the device has only three groups along y and z take several elements
+// each, and store what all would.
+static void try_few_groups(const Case *c)
+{
+    enum { FEW = 3 };
+    Case few = *c;
+    few.options.groups = FEW;
+    const Unit *unit = lower_case(c), *less = lower_case(&few);
+    Counts all = {0}, got = {0};
+    for (int i = 0; i < unit->launches.len; i++)
+        count_kernel(unit->launches.at[i].kernel, &all);
+    for (int i = 0; i < less->launches.len; i++) {
+        const Kernel *kernel = less->launches.at[i].kernel;
+        count_kernel(kernel, &got);
+        for (int d = 1; d < 3 && !c->options.global[d]; d++) {
+            int64_t items;
+            assert_true(arith_is_const(kernel->global[d], &items));
+            c->report->wrong += items / kernel->local[d] > FEW;
+        }
+    }
+    compare(c->report, "global stores", got.stores[MEM_GLOBAL], all.stores[MEM_GLOBAL],
+            c->point);
+    c->report->compared += got.threads < all.threads;
+}
+
 static void try_lines(const Case *c)
 {
     const Unit *unit = lower_case(c);
@@ -352,6 +377,14 @@ static void passes_remove_accesses(void **state)
     assert_int_equal(total.wrong, 0);
 }
 
+static void groups_may_be_few(void **state)
+{
+    (void)state;
+    Report total = all_examples(0, 3, try_few_groups);
+    assert_int_equal(total.wrong, 0);
+    assert_true(total.compared > 10);
+}
+
 static void lines_agree(void **state)
 {
     (void)state;
@@ -366,6 +399,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_are_exact), cmocka_unit_test(passes_remove_accesses),
-        cmocka_unit_test(lines_of_groups), cmocka_unit_test(lines_agree)};
+        cmocka_unit_test(groups_may_be_few), cmocka_unit_test(lines_of_groups),
+        cmocka_unit_test(lines_agree)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,11 +33,12 @@ static void note_end(Listing *listing, const char *kind, const json_t *message, 
         diag_warning(diags, span_none, "", "no %s device found: %s", kind, advice);
 }
 
-static void listen_for(Listing *listing, Worker *worker, const char *kind, Diags *diags)
+// False if the worker ended before it had answered, and why.
+static bool listen_for(Listing *listing, Worker *worker, const char *kind, Buf *why,
+                       Diags *diags)
 {
     int before = listing->found.len;
     json_t *message;
-    AutoBuf why = buf_new();
     while (worker->state == WORKER_BUSY) {
         if (!worker_wait(worker, 1, listing->stop, &message)) {
             worker_end(worker, NULL);
@@ -52,25 +53,33 @@ static void listen_for(Listing *listing, Worker *worker, const char *kind, Diags
             note_end(listing, kind, message, listing->found.len - before, diags);
             worker_end(worker, NULL);
         } else {
-            worker_end(worker, &why);
-            diag_warning(diags, span_none, "", "asking for %s devices failed: %s", kind,
-                         why.text);
+            worker_end(worker, why);
+            listing->found.len = before;
+            return false;
         }
         json_decref(message);
     }
+    return true;
 }
 
+// A worker that ended without an answer, as one that was killed, is asked once more.
 static void list_kind(Listing *listing, const char *kind, const WorkerPlace *place,
                       Diags *diags)
 {
-    Worker worker;
-    if (!worker_start(&worker, place, diags))
-        return;
-    json_t *message = json_pack("{s:s,s:s}", "do", "list", "kind", kind);
-    if (listing->only)
-        json_object_set_new(message, "index", json_integer(listing->index));
-    worker_send(&worker, message, STAGE_LIST, 0, LIST_LIMIT_S);
-    listen_for(listing, &worker, kind, diags);
+    AutoBuf why = buf_new();
+    for (int round = 0; round < 2; round++) {
+        Worker worker;
+        if (!worker_start(&worker, place, diags))
+            return;
+        json_t *message = json_pack("{s:s,s:s}", "do", "list", "kind", kind);
+        if (listing->only)
+            json_object_set_new(message, "index", json_integer(listing->index));
+        worker_send(&worker, message, STAGE_LIST, 0, LIST_LIMIT_S);
+        buf_clear(&why);
+        if (listen_for(listing, &worker, kind, &why, diags))
+            return;
+    }
+    diag_warning(diags, span_none, "", "asking for %s devices failed: %s", kind, why.text);
 }
 
 static void list_kinds(Listing *listing, const DeviceKind *const *kind, int n, Diags *diags)

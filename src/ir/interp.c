@@ -540,11 +540,13 @@ Val interp_eval(Interp *in, const Expr *e, const InterpEnv *env)
 
 FW_NORETURN static void wrong_input(Interp *in, const Param *param, const Type *got)
 {
-    AutoBuf need = buf_new(), have = buf_new();
+    Buf need = buf_new(), have = buf_new();
     type_print(&need, param->type);
     type_print(&have, got);
     const char *text = arena_printf(in->diags->arena, "input `%s` must be %s, not %s",
                                     param->name, need.text, have.text);
+    buf_release(&need); // interp_fail does not come back
+    buf_release(&have);
     interp_fail(in, param->span, "R007", "%s", text);
 }
 

@@ -1,4 +1,4 @@
-# The recipes of HACKING.md: a pattern, a strategy and a command are added to a copy of the
+# The recipes of HACKING.md: a layout, a strategy and a command are added to a copy of the
 # sources, in the files that the recipes name and in no others; it builds without a warning,
 # and they work.
 . test/cli/common
@@ -33,15 +33,12 @@ recipe() {
 add src/ir/patterns.def "PATTERN(TRANSPOSE," \
     'PATTERN(FLIP, "flip", VIEW, 0, 0, 1, NONE, "the last element first")'
 add src/ir/infer_pattern.c "case P_JOIN: return" 'case P_FLIP: return infer_expr(in, e->arg[0], want);'
-add src/ir/interp.c "case P_ASSCALAR: return view_pattern" 'case P_FLIP:'
 add src/ir/interp_view.c "case P_GATHER: to[0]" 'case P_FLIP: to[0] = view->len[0] - 1 - index[0]; return 1;'
 add src/lower/view.c "case P_JOIN: return at_join" 'case P_FLIP: return view_elem(l, v->src,
         arith_addc(l->ctx, arith_sub(l->ctx, v->src->type->len, v->index[0]), -1));'
-add src/lower/gen.c "case P_ASSCALAR: return view_of" 'case P_FLIP:'
-add src/lower/gen.c "case P_TOPRIVATE: gen_view" 'case P_FLIP:'
 add doc/language.md "gather     (int" 'flip       [n]T -> [n]T
            flip(a)'
-recipe "A pattern"
+recipe "A layout"
 
 write src/search/backwards.c <<'EOF'
 // SPDX-License-Identifier: Apache-2.0

@@ -63,6 +63,14 @@ double box_points(const IndexBox *box)
     return points;
 }
 
+IndexAxis box_narrow(IndexBox *box, int axis, int64_t lo, int64_t hi)
+{
+    IndexAxis whole = box->axis[axis];
+    box->axis[axis].lo = lo;
+    box->axis[axis].hi = hi;
+    return whole;
+}
+
 // Linear forms ------------------------------------------------------------------------
 
 static void form_add(const IndexBox *box, LinearForm *form, const LinearForm *other,

@@ -43,6 +43,8 @@ typedef struct {
 // Returns a bit for each of its axes.
 unsigned box_add(IndexBox *box, const Arith *a);
 double box_points(const IndexBox *box);
+// Leaves the values lo to hi of an axis; returns what it was, to be put back.
+IndexAxis box_narrow(IndexBox *box, int axis, int64_t lo, int64_t hi);
 // The values of a form in the box.
 IndexRange box_range(const IndexBox *box, const LinearForm *form);
 // False if a depends on data (`data`), or if the box is to be cut.

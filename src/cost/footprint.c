@@ -15,15 +15,11 @@
 
 enum { RUNS_MAX = 1 << 14 };
 
-typedef struct {
-    int64_t first, last; // inclusive
-} Lines;
-
 // Lines of a buffer; those of the first `settled` spans are apart from each other and in
 // order.
 typedef struct {
     int buffer, settled;
-    VEC(Lines) spans;
+    VEC(IndexRange) spans;
     int64_t len; // lines
 } LineSet;
 
@@ -132,77 +128,63 @@ void footprint_add(Footprint *f, const CountedAccess *access, const Guard *guard
 
 // The set -----------------------------------------------------------------------------
 
-static int compare_spans(const void *a, const void *b)
+static int compare_ranges(const void *a, const void *b)
 {
-    const Lines *x = a, *y = b;
-    return (x->first > y->first) - (x->first < y->first);
+    const IndexRange *x = a, *y = b;
+    return (x->lo > y->lo) - (x->lo < y->lo);
+}
+
+// Puts n ranges in order and joins those that are no further apart than `gap`; returns how
+// many are left.
+static int settle_ranges(IndexRange *range, int n, int64_t gap)
+{
+    int left = 0;
+    bool sorted = true;
+    for (int i = 1; sorted && i < n; i++)
+        sorted = range[i - 1].lo <= range[i].lo;
+    if (!sorted)
+        qsort(range, (size_t)n, sizeof *range, compare_ranges);
+    for (int i = 0; i < n; i++) {
+        if (left && range[i].lo <= range[left - 1].hi + gap)
+            range[left - 1].hi = MAX(range[left - 1].hi, range[i].hi);
+        else
+            range[left++] = range[i];
+    }
+    return left;
 }
 
 static void set_settle(LineSet *set)
 {
-    int n = 0;
-    Lines *span = set->spans.at;
-    bool sorted = true;
-    for (int i = 1; sorted && i < set->spans.len; i++)
-        sorted = span[i - 1].first <= span[i].first;
-    if (!sorted)
-        qsort(span, (size_t)set->spans.len, sizeof *span, compare_spans);
     set->len = 0;
-    for (int i = 0; i < set->spans.len; i++) {
-        if (n && span[i].first <= span[n - 1].last + 1)
-            span[n - 1].last = MAX(span[n - 1].last, span[i].last);
-        else
-            span[n++] = span[i];
-    }
-    for (int i = 0; i < n; i++)
-        set->len += span[i].last - span[i].first + 1;
-    set->settled = set->spans.len = n;
+    set->settled = set->spans.len = settle_ranges(set->spans.at, set->spans.len, 1);
+    for (int i = 0; i < set->settled; i++)
+        set->len += set->spans.at[i].hi - set->spans.at[i].lo + 1;
 }
 
 static void set_add(Arena *arena, LineSet *set, int64_t first, int64_t last)
 {
     enum { SPANS_LEAST = 512 };
-    Lines *before = set->spans.len ? &set->spans.at[set->spans.len - 1] : NULL;
-    if (before && first >= before->first && first <= before->last + 1) {
-        before->last = MAX(before->last, last);
+    IndexRange *before = set->spans.len ? &set->spans.at[set->spans.len - 1] : NULL;
+    if (before && first >= before->lo && first <= before->hi + 1) {
+        before->hi = MAX(before->hi, last);
         return;
     }
     if (set->spans.len > 2 * set->settled + SPANS_LEAST)
         set_settle(set);
-    VEC_PUSH(arena, &set->spans, ((Lines){first, last}));
+    VEC_PUSH(arena, &set->spans, ((IndexRange){first, last}));
 }
 
 // One part ----------------------------------------------------------------------------
-
-static int compare_constants(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-// Of runs in order; returns how many are left.
-static int merge_runs(IndexRange *run, int nrun, int64_t line)
-{
-    int n = 0;
-    for (int i = 0; i < nrun; i++) {
-        if (n && run[i].lo <= run[n - 1].hi + line)
-            run[n - 1].hi = MAX(run[n - 1].hi, run[i].hi);
-        else
-            run[n++] = run[i];
-    }
-    return n;
-}
 
 static PartVisit part_visit(Arena *arena, const FootprintPart *part, int64_t line)
 {
     int n = part->constant.len;
     PartVisit visit = {.part = part, .run = NEW_ARRAY(arena, IndexRange, n)};
-    qsort(part->constant.at, (size_t)n, sizeof(int64_t), compare_constants);
     for (int i = 0; i < n; i++) {
         int64_t lo = part->constant.at[i];
         visit.run[i] = (IndexRange){lo, lo + part->width - 1};
     }
-    visit.nrun = merge_runs(visit.run, n, line);
+    visit.nrun = settle_ranges(visit.run, n, line);
     return visit;
 }
 
@@ -245,21 +227,9 @@ static int find_strides(const FootprintVisit *v, const LinearForm *form, Stride 
     return n;
 }
 
-static int compare_runs(const void *a, const void *b)
-{
-    const IndexRange *x = a, *y = b;
-    return (x->lo > y->lo) - (x->lo < y->lo);
-}
-
 static void settle_runs(FootprintVisit *v)
 {
-    IndexRange *run = v->runs.at;
-    bool sorted = true;
-    for (int i = 1; sorted && i < v->runs.len; i++)
-        sorted = run[i - 1].lo <= run[i].lo;
-    if (!sorted)
-        qsort(run, (size_t)v->runs.len, sizeof *run, compare_runs);
-    v->runs.len = merge_runs(run, v->runs.len, v->line);
+    v->runs.len = settle_ranges(v->runs.at, v->runs.len, v->line);
 }
 
 // The runs of all parts whose form is that of part `first` but for a constant.
@@ -326,9 +296,7 @@ static void visit_box(FootprintVisit *v);
 
 static void visit_piece(FootprintVisit *v, int axis, int64_t lo, int64_t hi)
 {
-    IndexAxis whole = v->box.axis[axis];
-    v->box.axis[axis].lo = lo;
-    v->box.axis[axis].hi = hi;
+    IndexAxis whole = box_narrow(&v->box, axis, lo, hi);
     visit_box(v);
     v->box.axis[axis] = whole;
 }

@@ -35,9 +35,7 @@ static double share_of(ShareCount *c, ShareCondition **cond, int n);
 static double share_piece(ShareCount *c, ShareCondition **cond, int n, int axis, int64_t lo,
                           int64_t hi)
 {
-    IndexAxis whole = c->box.axis[axis];
-    c->box.axis[axis].lo = lo;
-    c->box.axis[axis].hi = hi;
+    IndexAxis whole = box_narrow(&c->box, axis, lo, hi);
     double share = share_of(c, cond, n);
     c->box.axis[axis] = whole;
     return share * (double)(hi - lo + 1) / (double)(whole.hi - whole.lo + 1);

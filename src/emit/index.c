@@ -50,7 +50,7 @@ static void put_operand(Printer *p, const Arith *a)
     }
 }
 
-// Of the target itself, or one of our helpers.
+// Calls a function of the target itself (own), or one of our helpers.
 static void put_pair(Printer *p, bool own, const char *fun, const Arith *a)
 {
     put(p, own ? "%s(" : wide(p) ? "fw_%sl(" : "fw_%s(", fun);

@@ -199,7 +199,7 @@ static void follow(EvalGroup *out, const Columns *all, Arena *arena)
     }
 }
 
-// Of the order by predictions, or of random ones.
+// The cost of the order by predictions, or of random orders.
 static EvalCost cost_of(const Columns *c, bool random, double goal)
 {
     return eval_cost(random ? NULL : c->predicted, c->throughput, c->time_ns, c->n, goal);

@@ -27,8 +27,9 @@ typedef struct {
     double baseline[SCORE_POINTS]; // what random search has found, by moment
 } ScoreSpace;
 
-// Of n configurations with their losses (NAN: failed) and costs. False if all valid ones
-// are equally good, so that nothing can be won; then there is nothing to release.
+// Makes the space of n configurations with their losses (NAN: failed) and costs. False if
+// all valid ones are equally good, so that nothing can be won; then there is nothing to
+// release.
 bool score_space(ScoreSpace *space, const double *loss, const double *cost_s, int n);
 void score_release(ScoreSpace *space);
 

@@ -214,7 +214,7 @@ static void complete_device(DeviceInfo *info)
     info->local_bytes = MAX(info->local_bytes, model.mp_local_bytes - LOCAL_KEPT);
 }
 
-// Of a described device that is not the one measured, all that is described.
+// Takes all that is described of a device, unless it is the one that was measured.
 static void find_device(const char *name, DeviceInfo *info)
 {
     int n;

@@ -134,7 +134,7 @@ extern const char *const fuse_library; // the text of the functions that are shi
 
 // space.c: what may be fused -------------------------------------------------------------
 
-// Of one part: calls first .. first + n - 1.
+// One part of a script: calls first .. first + n - 1.
 typedef struct {
     const Script *script;
     int first, n;

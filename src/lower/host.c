@@ -217,11 +217,8 @@ static void set_launch(Lower *l, Kernel *kernel, const Extents *found)
         const Arith *glb = found->extent[LOOP_GLB][d], *wrg = found->extent[LOOP_WRG][d];
         kernel->any_group &= !wrg && !found->extent[LOOP_LCL][d];
         int64_t global = l->options->global[d];
-        launch_axis(l, kernel, d,
-                    glb   ? glb
-                    : wrg ? wrg
-                          : arith_const(l->ctx, 1),
-                    glb ? kernel->local[d] : 1);
+        const Arith *n = glb ? glb : wrg ? wrg : arith_const(l->ctx, 1);
+        launch_axis(l, kernel, d, n, glb ? kernel->local[d] : 1);
         l->fewer[d] |= global != 0;
         if (global && (glb || wrg))
             kernel->global[d] = arith_const(l->ctx, global);

@@ -402,9 +402,8 @@ bool peers_run(Peers *peers, OwnRun *own, void *runner, RunnerNext *next, double
                          .stop = peers->stop,
                          .cutoff_ns = cutoff_ns};
     AUTO_FREE bool *lost = xcalloc((size_t)peers->n + 1, sizeof *lost);
-    Diags mine = {
-        .arena =
-            arena_new()}; // the caller's may be written to by next and done, in any thread
+    // The caller's may be written to by next and done, in any thread.
+    Diags mine = {.arena = arena_new()};
     stream_open(&stream, 1 + peers->n);
     for (int i = 0; i < peers->n; i++)
         lost[i] = peers->post[i].state == POST_LOST;

@@ -220,7 +220,6 @@ typedef struct {
     Arena *arena;
 } Map;
 
-void map_init(Map *map, Arena *arena);
 void *map_get(const Map *map, const char *key); // NULL if absent
 void map_put(Map *map, const char *key, void *value);
 

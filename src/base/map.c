@@ -25,11 +25,6 @@ void hash_hex(uint64_t hash, char out[17])
     snprintf(out, 17, "%016llx", (unsigned long long)hash);
 }
 
-void map_init(Map *map, Arena *arena)
-{
-    *map = (Map){.arena = arena};
-}
-
 static struct MapSlot *find(const Map *map, const char *key)
 {
     size_t mask = (size_t)map->cap - 1;

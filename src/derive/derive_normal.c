@@ -176,13 +176,13 @@ static bool is_work(const Expr *expr, const void *none)
 {
     (void)none;
     return expr->kind == E_OP || expr->kind == E_CALL || fold_is_long(expr, 0) ||
-           (expr_is(expr, P_SCAN));
+           expr_is(expr, P_SCAN);
 }
 
 static bool folds(const Expr *expr, const void *none)
 {
     (void)none;
-    return fold_is_long(expr, 0) || (expr_is(expr, P_SCAN));
+    return fold_is_long(expr, 0) || expr_is(expr, P_SCAN);
 }
 
 static int nest_depth(const Expr *expr)

@@ -633,7 +633,7 @@ Program *ir_parse(Ir *ir, const Source *source, Diags *diags)
     program->ir = ir;
     program->source = source;
     Parser p = {.ir = ir, .diags = diags, .program = program};
-    map_init(&p.by_name, ir->arena);
+    p.by_name = (Map){.arena = ir->arena};
     p.token = lex(ir->arena, source, diags);
     while (p.token[p.at].kind != TOK_END && diags->errors - errors < ERRORS_MAX)
         parse_declaration(&p);

@@ -27,7 +27,7 @@ void name_take(Kernel *kernel, const char *name)
 // A kernel that the lowering did not make has not said which names it uses.
 static void take_kernel(Arena *arena, Kernel *kernel)
 {
-    map_init(&kernel->names, arena);
+    kernel->names = (Map){.arena = arena};
     for (int i = 0; i < kernel->params.len; i++)
         name_take(kernel, kernel->params.at[i]->name);
     for (int i = 0; i < kernel->sizes.len; i++)

@@ -244,7 +244,7 @@ bool kernel_begin(Lower *l, const Expr *expr)
     l->block = &kernel->body;
     l->loops.len = 0;
     l->shared_tile = false;
-    map_init(&kernel->names, l->arena);
+    kernel->names = (Map){.arena = l->arena};
     for (int i = 0; i < l->unit->buffers.len; i++)
         name_take(kernel, l->unit->buffers.at[i]->name);
     return true;

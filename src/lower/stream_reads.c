@@ -421,7 +421,7 @@ bool stream_probe(Stream *s, const Type *state)
     Kernel nowhere = {0};
     Block nothing = {0};
     Diags quiet = {.arena = l->arena};
-    map_init(&nowhere.names, l->arena);
+    nowhere.names = (Map){.arena = l->arena};
     s->refused = NULL;
     if (parts_of(state) > GRIDS_MAX || !are_grids(s, state)) {
         s->refused = "its state is not up to 32 arrays of numbers of one size";

@@ -434,7 +434,7 @@ Dataset *dataset_parse(const Source *source, Arena *arena, Diags *diags)
     Map *const maps[] = {&r->program_number, &r->size_number, &r->expression_text,
                          &r->status_text, &r->point_row};
     for (int i = 0; i < COUNTOF(maps); i++)
-        map_init(maps[i], arena);
+        *maps[i] = (Map){.arena = arena};
     read_meta(r);
     bool ok = read_header(r) && read_rows(r);
     arena_free(r->scratch);

@@ -206,7 +206,7 @@ Exploration *explore_random(const Program *program, uint64_t seed, int n,
                  .arena = arena,
                  .scratch = {arena_new(), program->ir->arith, 0},
                  .result = result};
-    map_init(&x.seen, arena);
+    x.seen = (Map){.arena = arena};
     Rng rng = rng_new(seed);
     ArenaMark mark = arena_mark(x.scratch.arena);
     int64_t most = (int64_t)n * MAX(options->tries, 1);

@@ -19,8 +19,8 @@ Space *space_new(void)
 {
     Space *space = xcalloc(1, sizeof *space);
     space->arena = arena_new();
-    map_init(&space->words, space->arena);
-    map_init(&space->names, space->arena);
+    space->words = (Map){.arena = space->arena};
+    space->names = (Map){.arena = space->arena};
     return space;
 }
 

@@ -250,7 +250,7 @@ static void start(Tune *t, const Problem *problem, const TuneOptions *options, A
                            .seed = options->seed,
                            .bytes = problem_bytes(problem),
                            .best_ns = INFINITY};
-    map_init(&t->known, arena);
+    t->known = (Map){.arena = arena};
 }
 
 bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,

@@ -317,8 +317,9 @@ static void do_wisdom(World *w)
 
 static void free_all(World *w)
 {
-    for (unsigned i = 0; i < SLOTS; i++) {
+    for (unsigned i = 0; i < SLOTS; i++) // each needs a problem, of any slot
         free_search(w, i);
+    for (unsigned i = 0; i < SLOTS; i++) {
         fw_problem_free(w->problem[i]);
         fw_plan_free(w->plan[i]);
         free_loaded(&w->loaded[i]);

@@ -10,9 +10,11 @@ tmp, name, *command = sys.argv[1:]
 
 def eventually(done):  # a limit only against hanging
     end = time.monotonic() + 300
-    while not done() and time.monotonic() < end:
+    while not done():  # asked once a round: a folder of the listing of devices is there for a moment only
+        if time.monotonic() > end:
+            return False
         time.sleep(0.05)
-    return done()
+    return True
 
 
 def left():

@@ -95,7 +95,7 @@ typedef struct {
     int64_t length, lines, shift;
     int64_t terms; // of the longest fold, if it is long; else 0
     bool sparse;   // may most elements be 0?
-    int64_t below; // integers are
+    DrawnInts ints;
 } Marks;
 
 // Number i of a buffer, for a set of inputs.
@@ -128,7 +128,7 @@ static void fill_part(void *user, int64_t from, int64_t to)
 static double usual(Rng *rng, Scalar scalar, const Marks *marks, int64_t i, int set)
 {
     (void)i, (void)set;
-    return scalar_info[scalar].integer ? (double)rng_below(rng, (uint64_t)marks->below)
+    return scalar_info[scalar].integer ? (double)rng_below(rng, (uint64_t)marks->ints.below)
                                        : scalar_random(rng, scalar);
 }
 
@@ -215,15 +215,17 @@ static double any_scale(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int 
     return marked(m, i, set, x, ldexp(1, most + 1));
 }
 
-// Integers may be indices, so these are of the range that they always have.
+// Integers may be indices, so these are of the range that they always have. The largest is
+// in turns the last key and one that folds nothing.
 static double in_range(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
 {
     (void)scalar;
     int64_t mark = mark_at(m, i);
-    if (m->length < MARKED_FROM || m->below < 3)
-        return (double)rng_below(rng, (uint64_t)m->below);
-    double x = 1 + (double)rng_below(rng, (uint64_t)(m->below - 2));
-    return mark == (set % 2 ? m->length - 1 : 0)   ? (double)(m->below - 1)
+    if (m->length < MARKED_FROM || m->ints.below < 3)
+        return (double)rng_below(rng, (uint64_t)m->ints.below);
+    double x = 1 + (double)rng_below(rng, (uint64_t)(m->ints.below - 2));
+    int64_t largest = (set / 2 % 2 ? m->ints.below : m->ints.inside) - 1;
+    return mark == (set % 2 ? m->length - 1 : 0)   ? (double)largest
            : mark == (set % 2 ? 0 : m->length - 1) ? 0
                                                    : x;
 }
@@ -289,7 +291,7 @@ static ProblemData *fill_all(const Problem *problem, int set, uint64_t seed, Are
         problem->bound->math == MATH_FAST || expr_find(main->body, folds_decide, NULL);
     const RunnerBuffer *at = data->buffer;
     const Type *plane[PLANES_MOST];
-    const int64_t *below = problem_ints(problem, data->ninput, arena);
+    const DrawnInts *drawn = problem_ints(problem, data->ninput, arena);
     for (int i = 0; i < main->nparam; i++) {
         uint64_t own = hash_mix(seed, (uint64_t)i);
         int n =
@@ -300,7 +302,7 @@ static ProblemData *fill_all(const Problem *problem, int set, uint64_t seed, Are
                 filling = further(at, plane[k], set, finite, long_terms(problem));
                 filling.seed = hash_mix(seed, (uint64_t)(at - data->buffer));
             }
-            filling.marks.below = below[at - data->buffer];
+            filling.marks.ints = drawn[at - data->buffer];
             parts_call(at->count, RANDOM_CHUNK, fill_part, &filling);
         }
     }

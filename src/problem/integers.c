@@ -31,6 +31,7 @@ enum { INPUTS_MOST = 64, STEPS_MOST = 200000 };
 typedef struct {
     Arena *arena;
     int64_t wanted[INPUTS_MOST]; // as many elements or keys; 0: it leads to none
+    int64_t keys[INPUTS_MOST];   // of the fold with the fewest; 0: it leads to none
     uint64_t outside;            // inputs that lead to indices outside of their arrays
     int steps;
 } Walk;
@@ -109,8 +110,11 @@ static void led_to(Walk *w, const KnownInteger *f, const Type *array, bool key)
     if (!arith_is_const(array->len, &length))
         return;
     for (int i = 0; i < INPUTS_MOST; i++)
-        if (f->from >> i & 1)
+        if (f->from >> i & 1) {
             w->wanted[i] = MAX(w->wanted[i], length + (key ? length / 8 + 1 : 0));
+            if (key && (!w->keys[i] || w->keys[i] > length))
+                w->keys[i] = length;
+        }
     if (!key && !(f->low >= 0 && f->high < (double)length))
         w->outside |= f->from;
 }
@@ -284,7 +288,7 @@ static const KnownInteger *flow_at(Walk *w, const Expr *e, const IntegerName *en
 }
 
 // What is known of an input, whose planes are those from number *plane on.
-static const KnownInteger *flow_of_input(Walk *w, const Type *type, const int64_t *below,
+static const KnownInteger *flow_of_input(Walk *w, const Type *type, const DrawnInts *drawn,
                                          int *plane)
 {
     while (type->kind == T_ARRAY)
@@ -292,16 +296,16 @@ static const KnownInteger *flow_of_input(Walk *w, const Type *type, const int64_
     if (type->kind == T_TUPLE) {
         const KnownInteger *f = tuple(w, type->n);
         for (int i = 0; i < type->n; i++)
-            f->item[i] = flow_of_input(w, type->item[i], below, plane);
+            f->item[i] = flow_of_input(w, type->item[i], drawn, plane);
         return f;
     }
     int at = (*plane)++;
     return type->kind == T_SCALAR && scalar_info[type->scalar].integer && at < INPUTS_MOST
-               ? number(w, 0, (double)below[at] - 1, 1ull << at)
+               ? number(w, 0, (double)drawn[at].below - 1, 1ull << at)
                : any(w, 0);
 }
 
-static void walk_program(Walk *w, const Function *main, const int64_t *below)
+static void walk_program(Walk *w, const Function *main, const DrawnInts *drawn)
 {
     const IntegerName *env = NULL;
     int plane = 0;
@@ -309,7 +313,7 @@ static void walk_program(Walk *w, const Function *main, const int64_t *below)
     w->outside = 0;
     for (int i = 0; i < main->nparam; i++)
         env = named(w, main->params[i],
-                    flow_of_input(w, main->params[i]->type, below, &plane), env);
+                    flow_of_input(w, main->params[i]->type, drawn, &plane), env);
     flow_at(w, main->body, env);
 }
 
@@ -328,28 +332,32 @@ static void limit_types(const Function *main, Walk *w)
     }
 }
 
-const int64_t *problem_ints(const Problem *problem, int n, Arena *arena)
+const DrawnInts *problem_ints(const Problem *problem, int n, Arena *arena)
 {
     const Function *main = problem->bound->main;
     n = MAX(n, INPUTS_MOST);
-    int64_t *below = NEW_ARRAY(arena, int64_t, n);
+    DrawnInts *drawn = NEW_ARRAY(arena, DrawnInts, n);
     for (int i = 0; i < n; i++)
-        below[i] = INTS_USUAL;
+        drawn[i].below = INTS_USUAL;
     Walk w = {.arena = arena_new()};
-    walk_program(&w, main, below);
+    walk_program(&w, main, drawn);
     limit_types(main, &w);
     bool smaller = w.steps <= STEPS_MOST;
     for (int i = 0; smaller && i < INPUTS_MOST; i++)
-        below[i] = w.wanted[i] ? w.wanted[i] : INTS_USUAL;
+        drawn[i].below = w.wanted[i] ? w.wanted[i] : INTS_USUAL;
     while (smaller) {
-        walk_program(&w, main, below);
+        walk_program(&w, main, drawn);
         smaller = false;
         for (int i = 0; i < INPUTS_MOST; i++)
-            if (w.outside >> i & 1 && below[i] > INTS_USUAL) {
-                below[i] = MAX(below[i] / 2, INTS_USUAL);
+            if (w.outside >> i & 1 && drawn[i].below > INTS_USUAL) {
+                drawn[i].below = MAX(drawn[i].below / 2, INTS_USUAL);
                 smaller = true;
             }
     }
+    for (int i = 0; i < n; i++) {
+        int64_t keys = i < INPUTS_MOST ? w.keys[i] : 0;
+        drawn[i].inside = keys ? MIN(keys, drawn[i].below) : drawn[i].below;
+    }
     arena_free(w.arena);
-    return below;
+    return drawn;
 }

@@ -70,8 +70,11 @@ uint64_t problem_hash(const Problem *problem); // of the bound program as printe
 uint64_t problem_span_hash(const Problem *problem);
 const char *problem_kernel(const Problem *problem); // what other tuners call it
 const char *problem_label(const Problem *problem);  // "jacobi2d N=4096 M=4096"
-// integers.c: below which the ints of each of n input planes are drawn. Owner: arena.
-const int64_t *problem_ints(const Problem *problem, int n, Arena *arena);
+// integers.c: how the ints of each of n input planes are drawn. Owner: arena.
+typedef struct {
+    int64_t below, inside; // from 0 up to `below`; those from `inside` on fold nothing
+} DrawnInts;
+const DrawnInts *problem_ints(const Problem *problem, int n, Arena *arena);
 // refused.c: what the interpreter said, if the program or its inputs are wrong; NULL: it
 // said nothing, or has no way to interpret them.
 const Diag *refused_as_wrong(const Diags *said);

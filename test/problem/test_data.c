@@ -84,6 +84,42 @@ static void test_more(void **state)
     arena_free(arena);
 }
 
+// The last key is in half of the sets, with a value that is not 0 in most, and a key behind
+// it in the others: there are more keys than values, so chance alone shows it seldom.
+static void test_last_key(void **state)
+{
+    (void)state;
+    enum { LONG = 33, KEYS = 1000 };
+    Arena *arena = arena_new();
+    Diags diags;
+    diags_init(&diags, arena);
+    Problem *problem =
+        problem_parse("d.fw",
+                      "size N\ndef d(k: [N]int, x: [N]float) =\n"
+                      "  zip(k, x) |> map(\\i v -> (i, v)) |> reduceBy(1000, +, 0.0)\n",
+                      &diags);
+    const Binding size = {.name = "N", .value = LONG};
+    assert_true(problem_bind(problem, &size, 1, &diags));
+    int last = 0, behind = 0, values = 0;
+    for (int set = 0; set < MORE_SETS; set++) {
+        ProblemData *data = data_more(problem, set, 1, arena);
+        const int *k = data->buffer[0].init;
+        const float *x = data->buffer[1].init;
+        bool of_last = false, of_behind = false;
+        for (int i = 0; i < LONG; i++) {
+            of_last |= k[i] == KEYS - 1;
+            of_behind |= k[i] >= KEYS;
+            values += k[i] == KEYS - 1 && x[i] != 0;
+        }
+        last += of_last;
+        behind += of_behind;
+    }
+    assert_true(last >= MORE_SETS / 2 && behind >= MORE_SETS / 2);
+    assert_true(values >= MORE_SETS / 3);
+    problem_free(problem);
+    arena_free(arena);
+}
+
 // Integers that lead to a key or an index have all the values that are legal; others, and
 // those that would leave an array, are small.
 static void test_integers(void **state)
@@ -119,8 +155,8 @@ static void test_integers(void **state)
         Problem *problem = problem_parse("d.fw", program, &diags);
         const Binding size = {.name = "N", .value = 1000};
         assert_true(problem && problem_bind(problem, &size, 1, &diags));
-        assert_int_equal(problem_ints(problem, 2, arena)[0], want[i].below);
-        assert_int_equal(problem_ints(problem, 2, arena)[1], INTS_USUAL);
+        assert_int_equal(problem_ints(problem, 2, arena)[0].below, want[i].below);
+        assert_int_equal(problem_ints(problem, 2, arena)[1].below, INTS_USUAL);
         const int *k = data_random(problem, 1, arena)->buffer[0].init;
         for (int j = 0; j < 1000; j++)
             assert_true(k[j] >= 0 && k[j] < want[i].below);
@@ -131,8 +167,8 @@ static void test_integers(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random),
-                                       cmocka_unit_test(test_integers),
-                                       cmocka_unit_test(test_more)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random), cmocka_unit_test(test_last_key),
+        cmocka_unit_test(test_integers), cmocka_unit_test(test_more)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -219,7 +219,7 @@ static bool show_wisdom(PlanMaking *m)
 {
     Diags quiet, *loud = m->diags;
     TuneOptions options = m->options;
-    diags_init(&quiet, m->arena);
+    quiet = (Diags){.arena = m->arena};
     m->diags = &quiet;
     m->options.strategy = "auto"; // it begins with what is stored
     m->options.no_search = true;
@@ -276,7 +276,7 @@ fw_plan *fw_plan_make(const fw_problem *problem, const fw_device *device,
                     .arena = arena_new(),
                     .plan = api_plan(device),
                     .diags = &diags};
-    diags_init(&diags, arena_new());
+    diags = (Diags){.arena = arena_new()};
     deep_call(make_deep, &m);
     bool ok = m.ok;
     variants_close(&m.variants);

@@ -48,7 +48,7 @@ fw_search *fw_search_open(const fw_problem *problem, const fw_device *device,
     s->problem = problem;
     s->device = *device;
     s->arena = arena_new();
-    buf_init(&s->text);
+    s->text = buf_new();
     Diags diags = {.arena = arena_new()};
     bool ok = open_search(s, options, &diags);
     api_message(&diags, message);

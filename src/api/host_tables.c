@@ -254,7 +254,7 @@ void host_put_tables(Host *host)
         options = MAX(options, own);
     }
     Buf parts = *out;
-    buf_init(out);
+    *out = buf_new();
     buf_printf(
         out,
         "enum {\n    FW_DEVICES = %d,\n    FW_KERNELS = %d,\n    FW_LAUNCHES = "

@@ -601,7 +601,7 @@ bool recipe_host(const HostPart *part, int n, const char *stem, Buf *header, Buf
                          &host.values, &host.places,  &host.sizes, &host.named,
                          &host.params, &host.resize};
     for (int i = 0; i < COUNTOF(text); i++)
-        buf_init(text[i]);
+        *text[i] = buf_new();
     set_name(stem, part->recipe, host.name, sizeof host.name);
     put_upper(&host.upper, host.name);
     describe_sizes(&host);

@@ -250,7 +250,7 @@ bool recipe_make(const Variants *variants, const Point *point, const char *rule,
     recipe->point =
         rule ? arena_strdup(arena, rule) : point_text(variants->space, point, arena);
     recipe->rule = (Rule){.row = {{.point = recipe->point}}, .n = 1};
-    buf_init(&j.source);
+    j.source = buf_new();
     bool ok = rule ? add_rule(&j, rule, diags) : add_point(&j, point, 0, true, diags);
     if (ok && problem_is_generic(problem))
         add_sizes(&j);

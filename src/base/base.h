@@ -114,7 +114,6 @@ typedef struct {
 } Buf;
 
 Buf buf_new(void); // empty; owner: the caller, buf_release or buf_keep
-void buf_init(Buf *buf);
 void buf_release(Buf *buf);
 void buf_clear(Buf *buf);
 void buf_putc(Buf *buf, char c);
@@ -240,7 +239,6 @@ typedef struct {
 } Rng;
 
 Rng rng_new(uint64_t seed);
-void rng_seed(Rng *rng, uint64_t seed);
 uint64_t rng_next(Rng *rng);
 uint64_t rng_below(Rng *rng, uint64_t n);   // uniform in [0, n), unbiased; n > 0
 double rng_double(Rng *rng);                // uniform in [0, 1)
@@ -312,7 +310,6 @@ typedef struct {
     int world;  // DIAG_WORLD alone
 } Diags;
 
-void diags_init(Diags *diags, Arena *arena);
 // Each returns false, so that a failing function can end with `return diag_error(...)`.
 bool diag_error(Diags *diags, Span span, const char *code, const char *format, ...)
     FW_PRINTF(4, 5);

@@ -21,11 +21,6 @@ Buf buf_new(void)
     return buf;
 }
 
-void buf_init(Buf *buf)
-{
-    *buf = buf_new();
-}
-
 void buf_release(Buf *buf)
 {
     free(buf->text);

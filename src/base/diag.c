@@ -7,11 +7,6 @@ const Span span_none = {0};
 
 enum { DIAGS_KEPT = 20, EXCERPT_MOST = 200 };
 
-void diags_init(Diags *diags, Arena *arena)
-{
-    *diags = (Diags){.arena = arena};
-}
-
 static void diag_add(Diags *diags, DiagKind kind, Span span, const char *code,
                      const char *format, va_list args)
 {

@@ -22,11 +22,6 @@ Rng rng_new(uint64_t seed)
     return rng;
 }
 
-void rng_seed(Rng *rng, uint64_t seed)
-{
-    *rng = rng_new(seed);
-}
-
 static uint64_t rotl(uint64_t x, int k)
 {
     return (x << k) | (x >> (64 - k));

@@ -120,7 +120,7 @@ static bool make(const KernelRow *row, int64_t n, const char *shape,
                  const DeviceInfo *device, int number, MadeKernel *made)
 {
     *made = (MadeKernel){.row = row, .arena = arena_new()};
-    buf_init(&made->candidate.source);
+    made->candidate.source = buf_new();
     Diags quiet = {.arena = made->arena};
     Binding binding[8];
     int count = bind_sizes(made->arena, row->sizes, n, binding, COUNTOF(binding));

@@ -158,7 +158,7 @@ static void print_fusions(const FuseSpace *space, const Fusion *const *list)
     Buf set, order, loads, stores;
     Buf *text[] = {&set, &order, &loads, &stores};
     for (int i = 0; i < COUNTOF(text); i++)
-        buf_init(text[i]);
+        *text[i] = buf_new();
     printf("\n  %-10s %6s %9s %-10s %5s %6s  %11s  loads; stores\n", "calls", "orders",
            "need", "order", "words", "impls", "moved/apart");
     int shown = 0;

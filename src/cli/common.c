@@ -424,7 +424,7 @@ void cli_print_roofline(const Limit *limit)
     Buf time[3];
     const double ns[] = {roofline->ns, roofline->memory_ns, roofline->compute_ns};
     for (int i = 0; i < 3; i++) {
-        buf_init(&time[i]);
+        time[i] = buf_new();
         cli_time(&time[i], ns[i]);
     }
     bool large = limit->bytes >= 1e9;

@@ -155,7 +155,7 @@ static int run_command(const Command *command, int argc, char **argv)
                        .seed = 1,
                        .budget_s = INFINITY,
                        .arena = arena_new()};
-    diags_init(&options.diags, options.arena);
+    options.diags = (Diags){.arena = options.arena};
     options.line = command_line(options.arena, argc, argv);
     char *name = arena_printf(options.arena, "forewarp %s", command->name);
     argv[0] = name;

@@ -87,7 +87,7 @@ void printer_init(Printer *p, Buf *out, const Target *target, const Program *pro
     *p = (Printer){.out = out, .target = target, .program = program, .lane = -1};
     p->ctx = program->ir->arith;
     p->arena = arena_new();
-    buf_init(&p->line);
+    p->line = buf_new();
 }
 
 void printer_release(Printer *p)

@@ -706,7 +706,7 @@ bool explore(const Problem *problem, const ExploreRequest *request, Buf *csv,
                   .diags = diags,
                   .arena = arena_new(),
                   .scratch = arena_new()};
-    rng_seed(&x.rng, request->seed);
+    x.rng = rng_new(request->seed);
     AutoBuf device = buf_new();
     bool ok = generate(&x) && (!request->device || measure(&x, &device));
     if (ok) {

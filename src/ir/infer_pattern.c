@@ -259,7 +259,7 @@ static const Type *attempt(Infer *in, Expr *e, const Type *elem, const Type *wan
     Diags *said = in->diags, quiet;
     int conditions = in->program ? in->program->conditions.len : 0;
     bool too_deep = in->too_deep;
-    diags_init(&quiet, in->ir->arena);
+    quiet = (Diags){.arena = in->ir->arena};
     in->diags = &quiet;
     in->attempts++;
     const Type *acc = infer_expr(in, e->arg[0], want);

@@ -143,7 +143,7 @@ static bool put_flat(IrPrinter *pr, const Expr *expr, int level, const PrintedNa
     int room = PAGE - column(out);
     if (room <= 0)
         return false;
-    buf_init(&text);
+    text = buf_new();
     pr->out = &text;
     pr->flat = true;
     pr->stop = (size_t)room;

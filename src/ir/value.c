@@ -200,7 +200,7 @@ void value_random(Value *value, uint64_t seed)
     for (int p = 0; p < value->nplane; p++)
         for (int64_t i = 0; i < value->count[p]; i++) {
             if (i % RANDOM_CHUNK == 0)
-                rng_seed(&rng, random_seed(seed, p, i));
+                rng = rng_new(random_seed(seed, p, i));
             value->plane[p][i] = scalar_random(&rng, value->scalar[p]);
         }
 }

@@ -144,7 +144,7 @@ PreparedJob *prepared_new(const json_t *job, int number)
     prepared->arena = arena_new();
     prepared->job = job_from_json(prepared->arena, job);
     prepared->trial.time_ns = INFINITY;
-    buf_init(&prepared->log);
+    prepared->log = buf_new();
     return prepared;
 }
 
@@ -186,8 +186,7 @@ static DeviceStatus build(Executor *executor, PreparedJob **prepared, int n, Buf
 {
     const DeviceKind *kind = executor->held.kind;
     Module *module = NULL;
-    Buf source;
-    buf_init(&source);
+    Buf source = buf_new();
     buf_puts(&source, prepared[0]->job->prelude);
     for (int i = 0; i < n; i++)
         buf_printf(&source, "\n%s", prepared[i]->job->source);
@@ -195,8 +194,7 @@ static DeviceStatus build(Executor *executor, PreparedJob **prepared, int n, Buf
     DeviceText text = {.source = source.text, .options = prepared[0]->job->options};
     // What is named is in the module, too, and so are the values of its symbols.
     bool known = n == 1 && !prepared[0]->job->named && !executor->compiles;
-    Buf key;
-    buf_init(&key);
+    Buf key = buf_new();
     buf_printf(&key, "%s\n%s", text.options ? text.options : "", text.source);
     if (known && executor->last && strcmp(executor->last->text, key.text) == 0) {
         use_built(executor->last, prepared, n);
@@ -254,7 +252,7 @@ static bool build_jointly(Executor *executor, PreparedJob **prepared, int n)
 {
     double start = clock_s();
     Buf ignored; // each says for itself what is wrong with it
-    buf_init(&ignored);
+    ignored = buf_new();
     bool ok = build(executor, prepared, n, &ignored) == DEV_OK;
     for (int i = 0; i < n; i++)
         prepared[i]->trial.build_s += (clock_s() - start) / n;
@@ -478,7 +476,7 @@ static DeviceStatus judge(Executor *executor, PreparedJob *prepared, Poison pois
 {
     Verdict verdict;
     double start = clock_s();
-    buf_init(&verdict.why);
+    verdict.why = buf_new();
     DeviceStatus status = buffers_judge(&executor->held, prepared->used, prepared->nused,
                                         poison, &verdict, &prepared->log);
     if (status == DEV_OK)
@@ -696,7 +694,7 @@ static bool work(void *user, int runs)
     Buf unsaid;
     double time_ns;
     bool ok = true;
-    buf_init(&unsaid);
+    unsaid = buf_new();
     for (int i = 0; ok && i < runs; i += queued)
         ok =
             (!w->restores || reset(w->executor, w->prepared, POISON_AGAIN) == DEV_OK) &&

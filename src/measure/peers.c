@@ -298,7 +298,7 @@ Peers *peers_open(const RunnerConfig *config, const DeviceInfo *device, Diags *d
     for (int i = 0; i < peers->n; i++) {
         Post *post = &peers->post[i];
         *post = (Post){.peer = &config->peer[i], .config = config, .peers = peers};
-        diags_init(&post->diags, arena_new());
+        post->diags = (Diags){.arena = arena_new()};
         post->started = thread_start(&post->thread, attend, post);
         if (!post->started)
             enter(post, POST_LOST);

@@ -172,7 +172,7 @@ bool worker_start(Worker *worker, const WorkerPlace *place, Diags *diags)
     worker->fd = fd[0];
     if (worker->pid > 0) {
         worker->state = WORKER_IDLE;
-        buf_init(&worker->in);
+        worker->in = buf_new();
         return true;
     }
     shut(&worker->fd);

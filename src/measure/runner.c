@@ -200,7 +200,7 @@ static Runner *runner_new(const RunnerConfig *config)
     runner->folder.data.lock = -1;
     for (int i = 0; i < WORKERS_MAX; i++)
         runner->cache[i].lock = runner->worker[i].fd = runner->worker[i].log = -1;
-    buf_init(&runner->trouble);
+    runner->trouble = buf_new();
     return runner;
 }
 

@@ -68,7 +68,7 @@ static void *fit_all(const Matrix *x, const double *y, uint64_t seed)
                  .residual = xcalloc(n, sizeof(double)),
                  .row = xcalloc(n, sizeof(int)),
                  .feature = xcalloc(d, sizeof(int))};
-    rng_seed(&f.rng, seed);
+    f.rng = rng_new(seed);
     for (int i = 0; i < x->n; i++)
         f.row[i] = i;
     for (int c = 0; c < x->d; c++)

@@ -296,7 +296,7 @@ Network network_fit(const Matrix *x, const double *y, const int *row, int n,
                   .square_power = 1};
     if (style->rows && n > style->rows)
         t.rate *= sqrtf((float)style->rows / (float)n);
-    rng_seed(&t.rng, seed);
+    t.rng = rng_new(seed);
     set_rows(&t, x, y);
     set_weights(&t);
     int *order = xcalloc((size_t)n + 1, sizeof *order);

@@ -82,7 +82,7 @@ bool candidate_build(const Problem *problem, const Program *program, Expr *body,
     *candidate = (Candidate){.unit = lower(program, body, options, arena, diags)};
     if (!candidate->unit)
         return false;
-    buf_init(&candidate->source);
+    candidate->source = buf_new();
     make_job(problem, candidate->unit, target, prelude, arena, candidate);
     return true;
 }

@@ -269,7 +269,7 @@ bool variants_open(Variants *variants, const Problem *problem, const DeviceInfo 
 {
     Opening opening = {variants, device, diags, false};
     *variants = (Variants){.problem = problem, .target = target_find(device->target)};
-    buf_init(&variants->prelude);
+    variants->prelude = buf_new();
     deep_call(open_deep, &opening);
     return opening.ok;
 }

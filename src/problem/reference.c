@@ -308,8 +308,7 @@ static int run_plain(const Problem *problem, bool bounded, ProblemData *const *d
     Derivation *derivation = derive_new(problem->bound, &info, diags);
     bool ok = derivation != NULL;
     Point plain;
-    Buf prelude;
-    buf_init(&prelude);
+    Buf prelude = buf_new();
     const Target *target = (bounded ? target_reference : target_find)(info.target);
     if (ok)
         reference_prelude(&prelude, problem, derivation, target, few_digits);
@@ -471,8 +470,7 @@ static bool stays_near(const Problem *small, const ProblemData *data,
     static const double FAR = 1000;
     bool continuous = !expr_decides(small->bound->main->body);
     double far = outputs_differ(data, interpreted, false, continuous), moved;
-    Diags quiet;
-    diags_init(&quiet, arena);
+    Diags quiet = {.arena = arena};
     if (far <= data->tolerance)
         return true;
     ProblemData *other = nudged_data(data, arena);
@@ -499,8 +497,7 @@ static bool agrees_when_small(const Problem *problem, const Workplace *place, Di
     bool done = false, ok = false;
     const char *why = "at small sizes it does more than the interpreter can do in a moment";
     for (int i = 0; i < COUNTOF(sizes) && !done; i++) {
-        Diags quiet;
-        diags_init(&quiet, scratch);
+        Diags quiet = {.arena = scratch};
         Problem *small = problem_shrunk(problem, sizes[i][0], sizes[i][1], &quiet);
         if (small && i == 0 && is_large(small)) {
             problem_free(small);
@@ -560,7 +557,7 @@ static int rounding_moves(const Problem *problem, bool continuous, ProblemData *
     Diags quiet;
     Arena *scratch = arena_new();
     ProblemData **other = NEW_ARRAY(scratch, ProblemData *, n);
-    diags_init(&quiet, scratch);
+    quiet = (Diags){.arena = scratch};
     for (int k = 0; k < n; k++)
         other[k] = nudged_data(data[k], scratch);
     int done = run_plain(problem, false, other, n, false, place, scratch, &quiet);
@@ -781,8 +778,7 @@ static const char *opaque_text(const Expr *call, Arena *arena)
 static bool compute_at(const Problem *problem, ProblemData *data, const Workplace *place,
                        Arena *arena, const char **how, Diags *diags)
 {
-    Diags quiet;
-    diags_init(&quiet, arena);
+    Diags quiet = {.arena = arena};
     bool interpreted =
         interpretable(problem) && ask_interpreter(problem, data, arena, &quiet);
     const Diag *wrong = refused_as_wrong(&quiet);
@@ -832,8 +828,7 @@ bool reference_compute(const Problem *problem, ProblemData *data, const char *de
                        const Workplace *place, Arena *arena, const char **how, Diags *diags)
 {
     Workplace at = reference_place(problem, device, place);
-    Diags quiet;
-    diags_init(&quiet, arena);
+    Diags quiet = {.arena = arena};
     if (!device_is_host(at.device) && compute_at(problem, data, &at, arena, how, &quiet))
         return true;
     at.device = device_host_id;
@@ -860,8 +855,7 @@ int reference_more(const Problem *problem, uint64_t seed, int n,
                    Arena *arena, Diags *diags)
 {
     Workplace at = reference_place(problem, device, place);
-    Diags quiet;
-    diags_init(&quiet, arena);
+    Diags quiet = {.arena = arena};
     for (int set = 0; set < n; set++)
         data[set] = data_more(problem, set, seed, arena);
     int done =

@@ -171,7 +171,7 @@ static bool template_candidate(const Variants *variants, const Point *point,
 {
     (void)name; // the kernel is called what its author calls it
     const Template *t = variants->problem->template;
-    buf_init(&candidate->source);
+    candidate->source = buf_new();
     Job *job = &candidate->job;
     if (!template_job(t, t->launch.at, t->launch.len, point, arena, job, diags)) {
         candidate_release(candidate);

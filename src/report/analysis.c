@@ -130,7 +130,7 @@ static void find_importance(Analysis *a, Arena *arena)
     Effects e = {.run = a->run, .unseen_ns = a->unseen_ns};
     double plain = 0, shuffled[SPACE_PARAMS_MAX] = {0};
     a->explained = NAN;
-    rng_seed(&e.rng, a->run->seed);
+    e.rng = rng_new(a->run->seed);
     if (a->nok >= LEAST_ROWS) {
         fill_rows(&e, a);
         double all = variation(e.y, e.n);

@@ -53,7 +53,7 @@ Search *search_open(const SearchKind *kind, const Space *space, uint64_t seed, d
     search->space = space;
     search->limit = limit;
     search->best_ns = INFINITY;
-    rng_seed(&search->rng, seed);
+    search->rng = rng_new(seed);
     if (kind->open)
         search->state = kind->open(search);
     return search;

@@ -111,7 +111,7 @@ bool tune_check_more(Tune *t)
         return true;
     tune_set_end(t, BUDGET_CHECKS);
     tune_report(t, "check", TRIAL_OK, INFINITY);
-    diags_init(&more.quiet, t->arena);
+    more.quiet = (Diags){.arena = t->arena};
     more.n = tune_sets_in_time(t);
     if (more.n)
         deep_call(reference_deep, &more);

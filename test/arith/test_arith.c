@@ -54,8 +54,7 @@ static int64_t value_at(const World *w, const Arith *a, int point)
     At at = {w, point};
     bool ok = arith_eval(a, look_up, &at, &value);
     if (!ok) {
-        Buf text;
-        buf_init(&text);
+        Buf text = buf_new();
         arith_print(&text, a);
         print_error("no value: %s\n", text.text);
         buf_release(&text);
@@ -135,8 +134,7 @@ static const Arith *build(ArithCtx *c, int op, const Arith *a, const Arith *b)
 static void fail_at(const World *w, const char *what, const Arith *a, const Arith *b,
                     int point)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     arith_print(&text, a);
     if (b) {
         buf_puts(&text, " and ");
@@ -209,8 +207,7 @@ static void check_rebuilt(const World *w, Sample s, Sample by, Rng *rng)
     const Arith *again = arith_simplify(w->c, s.a);
     const Arith *back = arith_subst(w->c, s.a, w->var[v], by.a);
     const Arith *image[] = {again, back};
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     arith_print(&text, s.a);
     const Arith *parsed = arith_parse(w->c, text.text);
     if (parsed != s.a && arith_facts(w->c) == 0)
@@ -289,8 +286,7 @@ static void random_rounds(uint64_t seed, int rounds, bool facts)
     World *w = new_world();
     Sample pool[POOL];
     int64_t *values = xcalloc((size_t)POOL * MAX_POINTS, sizeof *values);
-    Rng rng;
-    rng_seed(&rng, seed);
+    Rng rng = rng_new(seed);
     for (int round = 0; round < rounds; round++) {
         ArithMark mark = arith_mark(w->c);
         int n = fill(w, &rng, pool, values);

@@ -55,8 +55,7 @@ static void check_rows(ArithCtx *c, const Row *row, int n)
     int wrong = 0;
     for (int i = 0; i < n; i++) {
         const Arith *a = parse(c, row[i].text), *b = parse(c, row[i].expected);
-        Buf text;
-        buf_init(&text);
+        Buf text = buf_new();
         arith_print(&text, a);
         if (strcmp(text.text, row[i].expected) != 0 || a != b) {
             print_error("%s: %s, expected %s\n", row[i].text, text.text, row[i].expected);
@@ -274,8 +273,7 @@ static void test_syntax(void **state)
     (void)state;
     for (int i = 0; i < COUNTOF(bad); i++)
         assert_null(arith_parse(c, bad[i]));
-    Buf deep;
-    buf_init(&deep);
+    Buf deep = buf_new();
     for (int i = 0; i < 100000; i++)
         buf_putc(&deep, i % 2 ? '-' : '(');
     assert_null(arith_parse(c, deep.text));

@@ -18,7 +18,7 @@
     do {                                                                                   \
         char want[4096];                                                                   \
         Buf got;                                                                           \
-        buf_init(&got);                                                                    \
+        got = buf_new();                                                                   \
         buf_puts(&got, "before ");                                                         \
         int n = snprintf(want, sizeof want, "before " __VA_ARGS__);                        \
         buf_printf(&got, __VA_ARGS__);                                                     \
@@ -74,8 +74,7 @@ static void test_shown(void **state)
         {"\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80", "?????????"},
     };
     for (int i = 0; i < COUNTOF(each); i++) {
-        Buf shown;
-        buf_init(&shown);
+        Buf shown = buf_new();
         buf_shown(&shown, each[i][0], strlen(each[i][0]));
         assert_string_equal(shown.text, each[i][1]);
         buf_release(&shown);
@@ -84,8 +83,8 @@ static void test_shown(void **state)
     Diags diags;
     Buf text;
     Source source = {"\033[1mname", "a \xc2\x9b\xe2\x80\xae b\xff c", 12};
-    diags_init(&diags, arena);
-    buf_init(&text);
+    diags = (Diags){.arena = arena};
+    text = buf_new();
     diag_error(&diags, (Span){&source, 11, 12}, "X000", "what \033]0;\a is");
     diags_print(&text, &diags);
     assert_string_equal(text.text, "?[1mname:1:12: error X000: what ?]0;? is\n"

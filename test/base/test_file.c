@@ -27,8 +27,7 @@ static void set(const char *variable, const char *value)
 
 static void expect(const char *data, const char *home, const char *want)
 {
-    Buf path;
-    buf_init(&path);
+    Buf path = buf_new();
     set("XDG_DATA_HOME", data);
     set("HOME", home);
     user_folder(&path, "XDG_DATA_HOME", ".local/share");
@@ -67,8 +66,7 @@ static Folder folder_of_test(void)
 
 static void assert_holds(const char *path, const char *text)
 {
-    Buf got;
-    buf_init(&got);
+    Buf got = buf_new();
     assert_true(file_read(path, 1 << 16, &got));
     assert_string_equal(got.text, text);
     buf_release(&got);
@@ -176,8 +174,7 @@ static void test_temp(void **state)
 
 static void assert_unread(const char *path, size_t most, const char *why)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_puts(&text, "before");
     assert_false(file_read(path, most, &text));
     assert_string_equal(text.text, why);
@@ -195,7 +192,7 @@ static void test_reading_is_limited(void **state)
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/a", folder);
     char *zeros = xcalloc(1, (1 << 16) + 1);
-    buf_init(&text);
+    text = buf_new();
     assert_true(file_write(path, zeros, 1 << 16));
     assert_true(file_read(path, 1 << 16, &text));
     assert_int_equal(text.len, 1 << 16);

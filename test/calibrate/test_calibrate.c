@@ -29,12 +29,10 @@ static void kernels_are_right(void **state)
     (void)state;
     for (int i = 0; i < COUNTOF(kernels); i++) {
         Arena *arena = arena_new();
-        Diags diags;
-        diags_init(&diags, arena);
+        Diags diags = {.arena = arena};
         Problem *problem = problem_parse(kernels[i].name, kernels[i].text, &diags);
         if (!problem->program) {
-            Buf text;
-            buf_init(&text);
+            Buf text = buf_new();
             diags_print(&text, &diags);
             print_message("%s", text.text);
             buf_release(&text);
@@ -48,8 +46,7 @@ static void kernels_are_right(void **state)
 // Times that follow planted weights exactly, of made-up kernels.
 static void make_rows(Arena *arena, Calibration *c)
 {
-    Rng rng;
-    rng_seed(&rng, 4);
+    Rng rng = rng_new(4);
     *c = (Calibration){.launch_ns = 1000, .demands = true};
     snprintf(c->device.name, sizeof c->device.name, "made, up");
     snprintf(c->device.fingerprint, sizeof c->device.fingerprint, "0123456789abcdef");
@@ -97,8 +94,7 @@ static const char *temporary(char *path)
 static void read_again(const Calibration *c, Calibration *again, Arena *arena, Diags *diags)
 {
     char rows[] = "/tmp/forewarp-rows-XXXXXX";
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     calibration_write(&text, c);
     assert_true(file_write(temporary(rows), text.text, text.len));
     assert_true(calibration_read(rows, arena, again, diags));
@@ -133,8 +129,7 @@ static void weights_come_back(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Calibration c, again;
     Weights w, loaded;
     double part[DEMANDS], cost[PROPERTIES];
@@ -218,7 +213,7 @@ static void bad_files_are_refused(void **state)
         Diags diags;
         Weights w;
         Calibration c;
-        diags_init(&diags, arena);
+        diags = (Diags){.arena = arena};
         assert_true(file_write(path, bad[i], strlen(bad[i])));
         assert_false(weights_load(&w, path, NULL, &diags));
         assert_false(calibration_read(path, arena, &c, &diags));

@@ -14,8 +14,7 @@
 static Work work_of(const char *text)
 {
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Problem *problem = problem_parse("test", text, &diags);
     Binding size[] = {{"N", 6}, {"M", 4}, {"K", 5}};
     assert_non_null(problem->program);
@@ -119,8 +118,7 @@ static void test_fits(void **state)
               {true, 399, 1000, "twice"},
               {true, 400, 100, NULL}};
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Problem *problem =
         problem_parse("test", "size N def f(a: [N]float): [N]float = map(sqrt, a)", &diags);
     Binding size = {"N", 25};
@@ -129,7 +127,7 @@ static void test_fits(void **state)
         DeviceInfo device = {.is_cpu = of[i].is_cpu,
                              .global_bytes = of[i].memory,
                              .alloc_bytes = of[i].buffer};
-        diags_init(&diags, arena);
+        diags = (Diags){.arena = arena};
         assert_int_equal(problem_fits(problem, &device, &diags), !of[i].wrong);
         assert_int_equal(diags.world, of[i].wrong != NULL);
         assert_true(!of[i].wrong || strstr(diags.list.at[0].message, of[i].wrong));

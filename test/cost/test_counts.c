@@ -159,8 +159,7 @@ static void on_access(CostWalk *walk, void *user, const CountedAccess *a)
     report->compared++;
     if (lines.by_difference == lines.by_evaluation)
         return;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     arith_print(&text, a->index);
     print_message("%s: %s: %d lines by difference, %d by evaluation\n", report->path,
                   text.text, lines.by_difference, lines.by_evaluation);
@@ -316,21 +315,19 @@ static void try_example(const char *path, void *user)
 {
     const Plan *plan = user;
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Binding binding[16];
     plan->report->path = path;
     Problem *problem = load(path, plan->size, binding, &diags);
     assert_non_null(problem);
     DeviceModel model;
     Derivation *derivation = derive_for_h200(problem, &model, &diags);
-    Rng rng;
-    rng_seed(&rng, 5);
+    Rng rng = rng_new(5);
     for (int i = 0; i < plan->points; i++) {
         Point point;
         Buf text;
         take_point(derivation, i, &rng, &point);
-        buf_init(&text);
+        text = buf_new();
         point_print(&text, derive_space(derivation), &point);
         plan->try(&(Case){.report = plan->report,
                           .problem = problem,

@@ -74,7 +74,7 @@ static double demand_at(const Ask *row)
     Diags diags;
     DeviceModel device;
     DeviceInfo info;
-    diags_init(&diags, arena);
+    diags = (Diags){.arena = arena};
     assert_true(device_model_find("nvidia-h200", &device));
     describe_model(&device, &info);
     describe_device(&info, &device);

@@ -32,8 +32,7 @@ static void extract(const char *text, int64_t n, const char *at, const char *dev
                     double out[FEATURES])
 {
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Problem *problem = problem_parse("test", text, &diags);
     assert_non_null(problem);
     Binding binding[4];

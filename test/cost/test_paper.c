@@ -24,8 +24,7 @@ static void extract(const char *text, Setup setup, double expression[FEATURES],
                     double kernels[FEATURES])
 {
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Problem *problem = problem_parse("test", text, &diags);
     Binding binding = {"N", setup.n};
     DeviceModel model;
@@ -42,8 +41,7 @@ static void extract(const char *text, Setup setup, double expression[FEATURES],
         ok = unit && features_unit(unit, &setting, kernels) && written &&
              features_unit(written, &setting, expression);
     }
-    Buf out;
-    buf_init(&out);
+    Buf out = buf_new();
     diags_print(&out, &diags);
     if (out.len)
         print_message("%s", out.text);

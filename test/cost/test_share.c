@@ -109,8 +109,7 @@ static const Arith *random_cond(World *w, Rng *rng)
 static void shares_are_exact(void **state)
 {
     (void)state;
-    Rng rng;
-    rng_seed(&rng, 11);
+    Rng rng = rng_new(11);
     int partial = 0;
     for (int round = 0; round < 400; round++) {
         World w;
@@ -172,8 +171,7 @@ static int slow_lines(const LaneValues *lanes, int n, int width, int64_t line)
 static void lines_are_counted(void **state)
 {
     (void)state;
-    Rng rng;
-    rng_seed(&rng, 3);
+    Rng rng = rng_new(3);
     for (int round = 0; round < 1000; round++) {
         LaneValues lanes = {0};
         int n = (int)between(&rng, 1, LANES_MAX), width = 1 << rng_below(&rng, 3);

@@ -210,8 +210,7 @@ static void try_point(Report *report, const Problem *problem, const Derivation *
     Expr *body = derive_body(derivation, point, diags);
     KernelOptions options = derive_options(derivation, point);
     Unit *unit = lower(problem->bound, body, &options, arena, diags);
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     point_print(&text, derive_space(derivation), point);
     if (!unit) { // an item that keeps a prefix needs to know its length
         assert_string_equal(diags->list.at[0].code, "L108");
@@ -244,8 +243,7 @@ static void try_example(const char *path, void *user)
 {
     Report *report = user;
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     report->path = path;
     Problem *problem = problem_load(path, &diags);
     Binding rounds = {"T", 3};
@@ -255,8 +253,7 @@ static void try_example(const char *path, void *user)
     assert_true(problem_open(problem, &rounds, iterates, &diags));
     DeviceModel model;
     Derivation *derivation = derive_for_h200(problem, &model, &diags);
-    Rng rng;
-    rng_seed(&rng, 7);
+    Rng rng = rng_new(7);
     for (int i = 0; i < 2; i++) {
         Point point;
         take_point(derivation, i, &rng, &point);
@@ -367,8 +364,7 @@ static double value_at(const Sum *sum, const Pieces *pieces, const int64_t *para
 static void random_sets_are_exact(void **state)
 {
     (void)state;
-    Rng rng;
-    rng_seed(&rng, 3);
+    Rng rng = rng_new(3);
     int refused = 0, wrong = 0;
     for (int set = 0; set < 100; set++) {
         Arena *arena = arena_new();
@@ -401,8 +397,7 @@ static void random_sets_are_exact(void **state)
 static double count_of(const char *text, const char *property)
 {
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Problem *problem = problem_parse("<test>", text, &diags);
     Binding size = {"N", 4096};
     assert_true(problem_bind(problem, &size, 1, &diags));

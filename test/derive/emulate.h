@@ -32,7 +32,7 @@ static inline void put_prelude_here(Buf *out, const char *prelude)
         {"#include <cuda_fp16.h>", "\n"}};
     Buf text[COUNTOF(without)];
     for (int i = 0; i < COUNTOF(without); i++) {
-        buf_init(&text[i]);
+        text[i] = buf_new();
         put_without(&text[i], i ? text[i - 1].text : prelude, without[i][0], without[i][1]);
     }
     buf_puts(out, text[COUNTOF(without) - 1].text);
@@ -76,8 +76,7 @@ static inline void put_launches(Buf *out, const Job *job)
 static inline bool emulate_job(const Job *job, void **buffer)
 {
     char folder[] = "/tmp/forewarp-emulate-XXXXXX", path[64], command[512];
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     assert_non_null(mkdtemp(folder));
     buf_printf(&text, "#include \"%s/test/derive/emulate.hpp\"\n", getcwd(command, 256));
     put_prelude_here(&text, job->prelude);

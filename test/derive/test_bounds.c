@@ -73,10 +73,10 @@ static DeviceInfo gpu(void)
 static void compile(const Candidate *candidate)
 {
     Buf log, cubin, symbols, source;
-    buf_init(&log);
-    buf_init(&cubin);
-    buf_init(&symbols);
-    buf_init(&source);
+    log = buf_new();
+    cubin = buf_new();
+    symbols = buf_new();
+    source = buf_new();
     Nvrtc *nvrtc = nvrtc_open(&log);
     buf_printf(&source, "%s%s", candidate->job.prelude, candidate->job.source);
     const DeviceText text = {.source = source.text, .options = candidate->job.options};
@@ -103,7 +103,7 @@ static bool run_pairs(const Problem *problem, const ProblemData *data, Arena *ar
     Derivation *derivation = derive_new(problem->bound, &info, diags);
     assert_non_null(derivation);
     derive_reference(derivation, &point);
-    buf_init(&prelude);
+    prelude = buf_new();
     reference_prelude(&prelude, problem, derivation, target, false);
     assert_true(candidate_make(problem, derivation, &point, "r", target,
                                buf_keep(&prelude, arena), arena, &candidate, diags));
@@ -161,8 +161,7 @@ static void test_device(void **state)
     for (int k = 0; k < COUNTOF(cases); k++) {
         const Case *c = &cases[k];
         Arena *arena = arena_new();
-        Diags diags;
-        diags_init(&diags, arena);
+        Diags diags = {.arena = arena};
         char folder[] = "/tmp/forewarp-test-XXXXXX";
         assert_non_null(mkdtemp(folder));
         Problem *problem =
@@ -209,8 +208,7 @@ static void test_any_order(void **state)
     (void)state;
     enum { LENGTH = 3000, EACH = 7 };
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     char folder[] = "/tmp/forewarp-test-XXXXXX";
     assert_non_null(mkdtemp(folder));
     Problem *problem = problem_load("test/truth/decay.fw", &diags);
@@ -222,8 +220,7 @@ static void test_any_order(void **state)
     assert_true(reference_compute(problem, data, "host", &place, arena, &how, &diags));
     const RunnerBuffer *out = &data->buffer[data->ninput];
     const float *x = data->buffer[0].init, *expect = out->expect;
-    Rng rng;
-    rng_seed(&rng, 1);
+    Rng rng = rng_new(1);
     for (int i = 0; i < LENGTH; i += EACH) {
         float y = composed(x, 0, i + 1, &rng).b;
         if (!(fabsf(y - expect[i]) <= out->bound[i]))
@@ -241,8 +238,7 @@ static void test_no_number(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     char folder[] = "/tmp/forewarp-test-XXXXXX";
     assert_non_null(mkdtemp(folder));
     Problem *problem = problem_parse(
@@ -269,14 +265,12 @@ static void test_preludes(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Problem *problem = problem_parse(
         "f.fw", "size N\ndef f(a: [N]double) = a |> map(\\x -> x / 3.0)\n", &diags);
     for (int math = 0; math < MATHS; math++)
         for (int i = 0; target_at(i); i++) {
-            Buf text;
-            buf_init(&text);
+            Buf text = buf_new();
             problem->program->math = (Math)math;
             emit_prelude(&text, target_at(i), problem->program);
             buf_release(&text);

@@ -26,8 +26,7 @@ typedef struct {
 
 static void fail_with(const Opened *x, const char *what)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     diags_print(&text, &x->diags);
     fail_msg("%s: %s", what, text.text);
 }
@@ -48,7 +47,7 @@ static void open_bound(Opened *x, const char *what, const DeviceInfo *device)
 static void open_file(Opened *x, const char *path, const DeviceInfo *device)
 {
     x->arena = arena_new();
-    diags_init(&x->diags, x->arena);
+    x->diags = (Diags){.arena = x->arena};
     x->problem = problem_load(path, &x->diags);
     open_bound(x, path, device);
 }
@@ -56,7 +55,7 @@ static void open_file(Opened *x, const char *path, const DeviceInfo *device)
 static void open_text(Opened *x, const char *text)
 {
     x->arena = arena_new();
-    diags_init(&x->diags, x->arena);
+    x->diags = (Diags){.arena = x->arena};
     x->problem = problem_parse("test", text, &x->diags);
     open_bound(x, text, &gpu);
 }
@@ -84,8 +83,7 @@ static Expr *by_text(Opened *x, const Point *point)
 {
     Rewriting steps;
     assert_true(derive_rewriting(x->derivation, point, &steps, &x->diags));
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     derivation_print(&text, &steps);
     Source source = {"steps", arena_strdup(x->arena, text.text), text.len};
     buf_release(&text);
@@ -97,8 +95,7 @@ static void check_text(const char *path)
 {
     Opened x;
     open_file(&x, path, &gpu);
-    Rng rng;
-    rng_seed(&rng, 5);
+    Rng rng = rng_new(5);
     for (int i = 0; i < 5; i++) {
         Point point;
         space_sample(derive_space(x.derivation), &rng, &point);
@@ -200,7 +197,7 @@ static void test_long_sums(void **state)
         DeviceInfo device = gpu;
         device.is_cpu = cpu;
         x.arena = arena_new();
-        diags_init(&x.diags, x.arena);
+        x.diags = (Diags){.arena = x.arena};
         const char *text =
             "def p(x: [1024][1048576]float) = x |> map(reduce(+, 0)) |> reduce(+, 0)\n";
         x.problem = problem_parse("test", text, &x.diags);
@@ -219,8 +216,7 @@ static void test_long_sums(void **state)
 // A chain of n maps, each a stage that windows of the next one read.
 static void open_chain(Opened *x, int n)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_puts(&text, "size N\ndef p(x: [N]float): [N]float = x");
     for (int i = 0; i < n; i++)
         buf_puts(&text, " |> slide(1, 1) |> map(\\w -> w[0])");
@@ -681,7 +677,7 @@ static bool has_step(Opened *x, const char *rule)
     Buf text;
     derive_plain(x->derivation, &point);
     assert_true(derive_rewriting(x->derivation, &point, &steps, &x->diags));
-    buf_init(&text);
+    text = buf_new();
     derivation_print(&text, &steps);
     bool has = strstr(text.text, rule);
     buf_release(&text);
@@ -749,7 +745,7 @@ static void test_rows_by_lanes(void **state)
         bool found = false;
         device.lanes = 32;
         device.shuffle = known[i].shuffle;
-        diags_init(&x.diags, x.arena);
+        x.diags = (Diags){.arena = x.arena};
         x.problem = problem_parse("test", known[i].def, &x.diags);
         assert_non_null(x.problem);
         assert_true(problem_bind(x.problem, NULL, 0, &x.diags));

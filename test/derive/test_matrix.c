@@ -144,7 +144,7 @@ static bool run_point(const Problem *problem, const Derivation *derivation,
     Candidate candidate;
     Buf prelude;
     const Target *target = target_find("cuda");
-    buf_init(&prelude);
+    prelude = buf_new();
     emit_prelude(&prelude, target, problem->bound);
     assert_true(candidate_make(problem, derivation, point, "c", target,
                                buf_keep(&prelude, arena), arena, &candidate, diags));
@@ -184,9 +184,9 @@ static void compile(const Problem *problem, const Derivation *derivation,
     Candidate candidate;
     Buf source, cubin, log;
     const Target *target = target_find("cuda");
-    buf_init(&source);
-    buf_init(&cubin);
-    buf_init(&log);
+    source = buf_new();
+    cubin = buf_new();
+    log = buf_new();
     Nvrtc *nvrtc = nvrtc_open(&log);
     emit_prelude(&source, target, problem->bound);
     assert_true(candidate_make(problem, derivation, point, "c", target, "", arena,
@@ -194,8 +194,7 @@ static void compile(const Problem *problem, const Derivation *derivation,
     buf_puts(&source, candidate.job.source);
     const bool together = strstr(candidate.job.source, "fw_multiply_together<") != NULL;
     const DeviceText text = {.source = source.text, .options = ""};
-    Buf symbols;
-    buf_init(&symbols);
+    Buf symbols = buf_new();
     if (nvrtc && nvrtc_compile(nvrtc, &text, together ? "sm_90a" : "sm_80", NULL, &cubin,
                                &symbols, &log) != DEV_OK)
         fail_msg("%s", log.text);
@@ -215,7 +214,7 @@ static bool try_case(const Case *c)
     DeviceInfo info;
     Point point, plain;
     void *raw[8] = {0}, *expected[8] = {0};
-    diags_init(&diags, arena);
+    diags = (Diags){.arena = arena};
     Problem *problem =
         problem_parse("case", arena_printf(arena, "size M, N, K\n%s\n", c->text), &diags);
     const Binding size[] = {{"M", c->m}, {"N", c->n}, {"K", c->k}};
@@ -273,7 +272,7 @@ static void try_first(const Case *c)
     DeviceModel model;
     DeviceInfo info;
     Point first[24];
-    diags_init(&diags, arena);
+    diags = (Diags){.arena = arena};
     Problem *problem =
         problem_parse("case", arena_printf(arena, "size M, N, K\n%s\n", c->text), &diags);
     const Binding size[] = {{"M", c->m}, {"N", c->n}, {"K", c->k}};

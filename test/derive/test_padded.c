@@ -65,15 +65,13 @@ static bool has_padded(const Unit *unit)
 static void try_case(const Case *c, Bed *bed)
 {
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Problem *problem = open_problem(c, &diags);
     assert_non_null(bed_expect(bed, problem, arena, &diags));
     Derivation *derivation = bed_derive(bed, problem, &diags);
     Point point = point_of(derivation, c, arena);
     const Target *target = target_find(runner_device(bed->runner)->target);
-    Buf prelude;
-    buf_init(&prelude);
+    Buf prelude = buf_new();
     emit_prelude(&prelude, target, problem->bound);
     Candidate candidate;
     Trial trial;

@@ -33,8 +33,7 @@ static Problem *bound(const char *name, const char *text, Diags *diags)
     static const Binding size[] = {{"N", 37}, {"M", 29}};
     Problem *problem = text ? problem_parse(name, text, diags) : problem_load(name, diags);
     if (!problem->program || !problem_bind(problem, size, 2, diags)) {
-        Buf out;
-        buf_init(&out);
+        Buf out = buf_new();
         diags_print(&out, diags);
         fail_msg("%s: %s", name, out.text);
     }
@@ -52,7 +51,7 @@ typedef struct {
 static void staged_open(Staged *s, const char *name, const char *text, int covers)
 {
     s->arena = arena_new();
-    diags_init(&s->diags, s->arena);
+    s->diags = (Diags){.arena = s->arena};
     s->problem = bound(name, text, &s->diags);
     const Function *main = s->problem->bound->main;
     s->p = pipeline_new(s->problem->ir, main->body, main->params, main->nparam,
@@ -157,8 +156,7 @@ static void test_copies(void **state)
 {
     (void)state;
     Staged s;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_puts(&text, "size N, M\ndef boxes(b0: [N][M]float) =\n");
     for (int i = 0; i < 8; i++)
         buf_printf(&text,
@@ -185,8 +183,8 @@ static void test_many_places(void **state)
     Arena *arena = arena_new();
     Diags diags;
     Buf text;
-    diags_init(&diags, arena);
-    buf_init(&text);
+    diags = (Diags){.arena = arena};
+    text = buf_new();
     buf_puts(&text, "size N, M\ndef many(a0, a1, a2, a3, a4, a5, a6: [N][M]float) =\n");
     for (int i = 0; i < 56; i++)
         buf_printf(&text,
@@ -273,7 +271,7 @@ static double on_done(void *user, int job, Trial *trial)
     Buf text;
     if (trial->status == TRIAL_OK)
         return INFINITY;
-    buf_init(&text);
+    text = buf_new();
     point_print(&text, derive_space(r->derivation), r->candidate[job].point);
     print_message("%s: %s: %s\n%s\n", r->what, trial_status_name[trial->status], text.text,
                   trial->log ? trial->log : "");
@@ -301,16 +299,14 @@ static void check_kernels(const Derivation *d, const Point *point, const Candida
 static int try_program(const char *what, const char *text, Bed *bed, int *npoints)
 {
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Problem *problem = bound(what, text, &diags);
     assert_non_null(bed_expect(bed, problem, arena, &diags));
     DeviceInfo info = a_device("opencl");
     Derivation *d = derive_new(problem->bound, &info, &diags);
     assert_non_null(d);
     const Target *target = target_find("opencl");
-    Buf prelude;
-    buf_init(&prelude);
+    Buf prelude = buf_new();
     emit_prelude(&prelude, target, problem->bound);
     Point point[POINTS_MOST];
     Candidate candidate[POINTS_MOST];
@@ -336,14 +332,12 @@ static int try_program(const char *what, const char *text, Bed *bed, int *npoint
 // The text of a file with words replaced.
 static char *edited(Arena *arena, const char *path, const char *const (*word)[2], int n)
 {
-    Buf whole;
-    buf_init(&whole);
+    Buf whole = buf_new();
     assert_true(file_read(path, FILE_DATA_MOST, &whole));
     char *text = arena_strdup(arena, whole.text);
     buf_release(&whole);
     for (int i = 0; i < n; i++) {
-        Buf out;
-        buf_init(&out);
+        Buf out = buf_new();
         const char *from = text, *at;
         for (; (at = strstr(from, word[i][0])) != NULL; from = at + strlen(word[i][0]))
             buf_printf(&out, "%.*s%s", (int)(at - from), from, word[i][1]);
@@ -427,8 +421,7 @@ static void test_shapes(void **state)
     };
     for (int i = 0; i < COUNTOF(text); i++) {
         Arena *arena = arena_new();
-        Diags diags;
-        diags_init(&diags, arena);
+        Diags diags = {.arena = arena};
         Problem *problem = bound("shape", text[i], &diags);
         DeviceInfo info = a_device("opencl");
         Derivation *d = derive_new(problem->bound, &info, &diags);
@@ -502,8 +495,7 @@ static void test_placed(void **state)
     };
     for (int i = 0; i < COUNTOF(text); i++) {
         Arena *arena = arena_new();
-        Diags diags;
-        diags_init(&diags, arena);
+        Diags diags = {.arena = arena};
         Problem *problem = bound("placed", text[i], &diags);
         DeviceInfo info = a_device("opencl");
         Derivation *d = derive_new(problem->bound, &info, &diags);
@@ -551,8 +543,7 @@ static void test_fold_once(void **state)
                                "  (v, x, s, map(\\e -> 3 * e, b))\n";
 #undef LONG
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Problem *problem = bound("once", text, &diags);
     DeviceInfo info = a_device("opencl");
     Derivation *d = derive_new(problem->bound, &info, &diags);

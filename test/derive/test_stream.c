@@ -188,7 +188,7 @@ static void make_candidate(Run *r, const Setting *set, int nset, Candidate *cand
         assert_true(
             space_set(derive_space(r->derivation), &point, set[i].name, set[i].value));
     assert_true(space_valid(derive_space(r->derivation), &point));
-    buf_init(&prelude);
+    prelude = buf_new();
     emit_prelude(&prelude, r->target, r->problem->bound);
     assert_true(candidate_make(r->problem, r->derivation, &point, "c", r->target,
                                buf_keep(&prelude, r->arena), r->arena, candidate,
@@ -284,8 +284,7 @@ static ProblemData *expect_halfs(Bed *bed, const Problem *problem, Arena *arena,
 static void try_case(const Case *c, Bed *bed)
 {
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Problem *problem = case_problem(c, &diags);
     ProblemData *data = strstr(c->text, "half") ? expect_halfs(bed, problem, arena, &diags)
                                                 : bed_expect(bed, problem, arena, &diags);
@@ -349,7 +348,7 @@ static bool emulate_case(const Case *c)
     Diags diags;
     DeviceModel model;
     DeviceInfo info;
-    diags_init(&diags, arena);
+    diags = (Diags){.arena = arena};
     Problem *problem = case_problem(c, &diags);
     ProblemData *data = data_new(problem, problem_inputs(problem, 1, arena), arena);
     assert_true(device_model_find("nvidia-h200", &model));
@@ -485,8 +484,8 @@ static void put_loop(Buf *out, const Drawn *d)
 {
     Buf sum, inner;
     bool coupled = d->arrays == 2 && draw(2), keep = strcmp(d->border, "keep") == 0;
-    buf_init(&sum);
-    buf_init(&inner);
+    sum = buf_new();
+    inner = buf_new();
     if (keep)
         put_inner(&inner, d);
     buf_printf(out, "def f(%s%s: ", d->arrays == 2 ? "x, y" : "x", d->field ? ", z" : "");
@@ -524,8 +523,7 @@ static void put_stages(Buf *out, Drawn *d)
                                   "sides"};
     int n = 2 + draw(4), reach = d->reach;
     const char *dims = dims_text(d);
-    Buf sum;
-    buf_init(&sum);
+    Buf sum = buf_new();
     buf_puts(out, "def f(v0: ");
     put_sizes(out, d, "[", "]");
     buf_printf(out, "%s) = ", d->type);
@@ -610,8 +608,7 @@ static void draw_case(Case *c, Arena *arena)
     d.field = !once && draw(2);
     if (d.dims == 3 && !getenv("FW_CASES")) // wide ones take a minute to compile
         d.reach = 1;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     if (once)
         put_stages(&text, &d);
     else
@@ -719,8 +716,7 @@ static double widest_bound(const ProblemData *data)
 static void round_one(int i, const Workplace *place)
 {
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Problem *problem = rounded[i].text
                            ? problem_parse(rounded[i].name, rounded[i].text, &diags)
                            : problem_load(rounded[i].name, &diags);

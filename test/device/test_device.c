@@ -93,8 +93,7 @@ static void check_scales(const char *id, const char *text)
     const DeviceKind *kind;
     int index;
     float data[N];
-    Buf log;
-    buf_init(&log);
+    Buf log = buf_new();
     assert_true(device_parse(id, &kind, &index));
     if (kind->count() == 0) {
         buf_release(&log);
@@ -137,7 +136,7 @@ static void test_host_twice(void **state)
     Buf log;
     if (kind->count() == 0)
         skip();
-    buf_init(&log);
+    log = buf_new();
     for (int i = 0; i < 2; i++) {
         device[i] = kind->open(0, &log);
         assert_non_null(device[i]);
@@ -175,7 +174,7 @@ static void test_opencl_refuses(void **state)
     Buf log;
     if (kind->count() == 0)
         skip();
-    buf_init(&log);
+    log = buf_new();
     Device *device = kind->open(0, &log);
     assert_non_null(device);
     const DeviceInfo *info = kind->info(device);
@@ -200,8 +199,7 @@ static void test_missing_compiler(void **state)
     const DeviceKind *kind = device_kind("host");
     const char *had = getenv("CC");
     char *kept = had ? xstrdup(had) : NULL;
-    Buf log;
-    buf_init(&log);
+    Buf log = buf_new();
     setenv("CC", "no-such-compiler", 1);
     assert_int_equal(kind->count(), 0);
     assert_null(kind->open(0, &log));

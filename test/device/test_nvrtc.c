@@ -22,8 +22,7 @@ static const char arch[] = "sm_90";
 
 static Nvrtc *open_nvrtc(void)
 {
-    Buf log;
-    buf_init(&log);
+    Buf log = buf_new();
     Nvrtc *nvrtc = nvrtc_open(&log);
     if (!nvrtc)
         assert_non_null(strstr(log.text, "CUDA_HOME"));
@@ -38,9 +37,9 @@ static DeviceStatus compile(const Nvrtc *nvrtc, const char *source, const char *
 {
     const DeviceText text = {.source = source, .options = ""};
     Buf symbols;
-    buf_init(cubin);
-    buf_init(log);
-    buf_init(&symbols);
+    *cubin = buf_new();
+    *log = buf_new();
+    symbols = buf_new();
     DeviceStatus status = nvrtc_compile(nvrtc, &text, arch, cache, cubin, &symbols, log);
     assert_int_equal(symbols.len, 0);
     buf_release(&symbols);
@@ -129,7 +128,7 @@ static bool put_text(Buf *text, const Problem *problem, int n, Arena *arena, Dia
     Rng rng;
     if (!derivation)
         return false;
-    rng_seed(&rng, 7);
+    rng = rng_new(7);
     emit_prelude(text, target_find("cuda"), problem->bound);
     derive_plain(derivation, &point);
     if (!n)
@@ -138,8 +137,7 @@ static bool put_text(Buf *text, const Problem *problem, int n, Arena *arena, Dia
         point = first[0];
     bool ok = put_point(text, problem, derivation, &point, 0, arena, diags);
     for (int i = 1, tries = 0; ok && i <= n && tries < 10 * n; tries++) {
-        Diags ignored;
-        diags_init(&ignored, arena);
+        Diags ignored = {.arena = arena};
         space_sample(derive_space(derivation), &rng, &point);
         i += put_point(text, problem, derivation, &point, i, arena, &ignored);
     }
@@ -154,8 +152,7 @@ static int try_problem(const Nvrtc *nvrtc, const char *name, Problem *problem, i
     static const int64_t odd[] = {37, 29, 23, 19};
     Binding binding[COUNTOF(odd)];
     int nsize = 0, wrong = 1;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     for (; problem && nsize < problem->program->sizes.len && nsize < COUNTOF(odd); nsize++)
         binding[nsize] =
             (Binding){problem->program->sizes.at[nsize].name, step * odd[nsize]};
@@ -175,8 +172,7 @@ static int try_file(const Nvrtc *nvrtc, const char *path)
 {
     const char *points = getenv("FW_POINTS");
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     int wrong = try_problem(nvrtc, path, problem_load(path, &diags), 13,
                             points ? atoi(points) : 1, arena, &diags);
     wrong += try_problem(nvrtc, path, problem_load(path, &diags), 128, 0, arena, &diags);
@@ -187,8 +183,7 @@ static int try_file(const Nvrtc *nvrtc, const char *path)
 static int try_text(const Nvrtc *nvrtc, const char *text)
 {
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     int wrong =
         try_problem(nvrtc, text, problem_parse("text", text, &diags), 8, 1, arena, &diags);
     arena_free(arena);
@@ -260,8 +255,7 @@ static void expect_local(const Nvrtc *nvrtc, int64_t columns, bool asks)
         "def f(x: [N][M]float) = x |> map(\\r ->\n"
         "  let m = r |> reduce(max, -1e30) in r |> map(\\v -> exp(v - m)))\n";
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Problem *problem = problem_parse("text", text, &diags);
     Binding binding[] = {{"N", 64}, {"M", columns}};
     assert_true(problem_bind(problem, binding, 2, &diags));
@@ -272,7 +266,7 @@ static void expect_local(const Nvrtc *nvrtc, int64_t columns, bool asks)
     Candidate candidate;
     derive_plain(derivation, &point);
     assert_true(space_set(derive_space(derivation), &point, "hold", "local"));
-    buf_init(&source);
+    source = buf_new();
     emit_prelude(&source, target_find("cuda"), problem->bound);
     assert_true(candidate_make(problem, derivation, &point, "k", target_find("cuda"), "",
                                arena, &candidate, &diags));
@@ -354,7 +348,7 @@ static void test_cache(void **state)
     assert_int_equal(
         compile(nvrtc, "extern \"C\" __global__ void k() {}", folder, &first, &log),
         DEV_OK);
-    buf_init(&file);
+    file = buf_new();
     const char *path = only_file(arena, folder);
     assert_true(file_read(path, FILE_DATA_MOST, &file));
     expect_same(nvrtc, folder, &first);
@@ -390,8 +384,8 @@ static DeviceStatus compile_named(const Nvrtc *nvrtc, const char *const *name, i
 {
     const DeviceText text = {named_text, "-DX=\"1 + 1\" -DY", name, n};
     Buf cubin, log;
-    buf_init(&cubin);
-    buf_init(&log);
+    cubin = buf_new();
+    log = buf_new();
     buf_clear(symbols);
     DeviceStatus status = nvrtc_compile(nvrtc, &text, arch, folder, &cubin, symbols, &log);
     if (status == DEV_OK)
@@ -413,8 +407,7 @@ static void test_names(void **state)
     Nvrtc *nvrtc = open_nvrtc();
     Arena *arena = arena_new();
     char folder[] = "/tmp/fw-nvrtc-XXXXXX";
-    Buf symbols;
-    buf_init(&symbols);
+    Buf symbols = buf_new();
     assert_non_null(mkdtemp(folder));
     for (int again = 0; again < 2; again++) {
         assert_int_equal(compile_named(nvrtc, name, 4, folder, &symbols), DEV_OK);
@@ -437,7 +430,7 @@ static void test_no_driver(void **state)
     Buf log;
     if (kind->count() > 0)
         skip();
-    buf_init(&log);
+    log = buf_new();
     assert_null(kind->open(0, &log));
     assert_true(log.len > 0);
     buf_release(&log);

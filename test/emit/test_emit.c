@@ -34,8 +34,7 @@ static const Target *host(void)
 
 static void expect_kernel(Build *b, const Target *target, const char *text)
 {
-    Buf out;
-    buf_init(&out);
+    Buf out = buf_new();
     emit_kernel(&out, target, &b->unit, b->kernel);
     assert_string_equal(out.text, text);
     buf_release(&out);
@@ -50,8 +49,7 @@ static void expect_printed(Build *b, const Target *target, const KExpr *e, const
     b->kernel->body = body;
     b->block = &b->kernel->body;
     assign(b, v, e);
-    Buf out;
-    buf_init(&out);
+    Buf out = buf_new();
     emit_kernel(&out, target, &b->unit, b->kernel);
     const char *start = strstr(out.text, "v = ");
     assert_non_null(start);
@@ -516,8 +514,7 @@ static void test_follow(void **state)
     Launch launch = {b->kernel, b->kernel->params.at};
     for (int n = 1; n < 4; n++) {
         VEC_PUSH(b->arena, &b->unit.launches, launch);
-        Buf out;
-        buf_init(&out);
+        Buf out = buf_new();
         emit_kernel(&out, cuda(), &b->unit, b->kernel);
         assert_int_equal(strstr(out.text, "{\n    fw_follow();\n") != NULL, n > 1);
         assert_int_equal(emit_follows(cuda(), &b->unit), n > 1);
@@ -542,8 +539,7 @@ static void test_functions(void **state)
     f->body = typed(expr_let(b->ir, t, product(b, f->params[0], f->params[1]), sum), FLOAT);
     Function *g = new_function(b, "g", "x");
     g->text = "\n    return x + y;\n  ";
-    Buf out;
-    buf_init(&out);
+    Buf out = buf_new();
     emit_prelude(&out, opencl(), &b->program);
     const char *tail = strstr(out.text, "\nfloat dot_(");
     assert_non_null(tail);
@@ -580,8 +576,7 @@ static void test_conditional_let(void **state)
                        type_scalar(S_BOOL));
     f->body =
         typed(expr_op(b->ir, OP_SELECT, less, let, expr_param(b->ir, f->params[0])), FLOAT);
-    Buf out;
-    buf_init(&out);
+    Buf out = buf_new();
     emit_prelude(&out, opencl(), &b->program);
     assert_non_null(strstr(out.text, "    return x < y ? x*y*(x*y) : x;\n"));
     buf_release(&out);
@@ -601,8 +596,7 @@ static void test_unit(void **state)
     Launch launch = {b->kernel, b->kernel->params.at};
     VEC_PUSH(b->arena, &b->unit.launches, launch);
     b->program.math = MATH_EXACT; // for which CUDA needs no options
-    Buf out;
-    buf_init(&out);
+    Buf out = buf_new();
     emit_unit(&out, opencl(), &b->unit);
     const char *options =
         "//\n// Compiler options: -cl-fp32-correctly-rounded-divide-sqrt\n\nkernel ";
@@ -644,8 +638,7 @@ static void run_c(Build *b, float *in, float *out)
     pass_barriers(&pass, b->kernel);
     pass_loads(&pass, b->kernel);
     pass_indices(&pass, b->kernel);
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     emit_unit(&text, host(), &b->unit);
     assert_non_null(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/k.c", dir);
@@ -719,8 +712,8 @@ static void test_shuffle(void **state)
     expect_printed(b, cuda(), &e, "__shfl_sync(0xffffffffu, x, lane + 1)");
     expect_printed(b, opencl(), &e, "fw_shuffle(x, lane + 1)");
     Buf with, without;
-    buf_init(&with);
-    buf_init(&without);
+    with = buf_new();
+    without = buf_new();
     emit_unit(&with, opencl(), &b->unit);
     assert_non_null(strstr(with.text, "shfl.sync.idx.b32"));
     b->kernel->body.len = 0;

@@ -144,8 +144,8 @@ static Dataset *planted(const char *const *program, int n, Arena *arena, Diags *
 {
     Rng rng;
     Buf text;
-    rng_seed(&rng, 11);
-    buf_init(&text);
+    rng = rng_new(11);
+    text = buf_new();
     buf_puts(&text, "program,size,expression,global0,global1,global2,local0,local1,local2,"
                     "lines,noise,time_ns,status\n");
     for (int p = 0; p < n; p++)
@@ -172,8 +172,7 @@ static void test_planted(void **state)
     (void)state;
     static const char *const programs[] = {"p", "q", "r"};
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     const Dataset *data = planted(programs, 3, arena, &diags);
     assert_non_null(data);
     EvalOptions options = {.goal = 0.9, .seed = 1};
@@ -233,8 +232,7 @@ static void test_planted(void **state)
 static void test_leaves_program_out(void **state)
 {
     (void)state;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_puts(&text, "program,size,expression,global0,global1,global2,local0,local1,local2,"
                     "time_ns,status\n");
     for (int p = 0; p < 3; p++)
@@ -242,8 +240,7 @@ static void test_leaves_program_out(void **state)
             buf_printf(&text, "p%d,64,e,%d,%d,1,1,1,1,%d,ok\n", p, i, (i * 7) % 10,
                        p == 1 ? 200 - i : 100 + i);
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     const Source source = {"odd", text.text, text.len};
     const Dataset *data = dataset_parse(&source, arena, &diags);
     EvalOptions options = {.goal = 0.9, .seed = 1};
@@ -265,8 +262,7 @@ static void test_refuses(void **state)
         "program,size,expression,global0,global1,global2,local0,local1,local2,time_ns,"
         "status\na,1,e,1,1,1,1,1,1,,crashed\nb,1,e,1,1,1,1,1,1,,crashed\n";
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     EvalOptions options = {.goal = 0.9, .seed = 1};
     const ModelKind *knn = model_find("knn");
     assert_null(eval_run(planted(one, 1, arena, &diags), knn, &options, arena, &diags));

@@ -126,8 +126,7 @@ static void test_unscorable(void **state)
 // A bowl over two parameters, one in ten of them failing.
 static Recorded *bowl(Diags *diags)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_puts(&text, "{\"tune_params_keys\": [\"x\", \"y\"], \"cache\": {");
     for (int x = 0; x < 20; x++)
         for (int y = 0; y < 20; y++) {
@@ -148,8 +147,7 @@ static void test_replay(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Recorded *recorded = bowl(&diags);
     ScoreSpace space;
     assert_non_null(recorded);

@@ -21,8 +21,7 @@
 // 7 x 7 x 7 x 2 points; times fall with a and b, and fail where a * b is above 256.
 static Recorded *make_record(double slower, Diags *diags)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_puts(&text,
              "{\"device_name\": \"none\", \"tune_params_keys\": [\"a\", \"b\", \"c\", "
              "\"d\"], \"objective\": \"time\", \"cache\": {");
@@ -53,8 +52,7 @@ static void test_two_stages(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Recorded *record = make_record(1, &diags);
     json_t *stages = stages_run(record, model_find("ann"), STAGE_ALL, 2, 1, &diags);
     assert_non_null(stages);
@@ -89,8 +87,7 @@ static void test_too_few(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     static const char other[] =
         "{\"tune_params_keys\": [\"x\"], \"cache\": {\"1\": {\"x\": 1, "
         "\"time\": 1.0}, \"2\": {\"x\": 2, \"time\": 2.0}}}";
@@ -110,8 +107,7 @@ static void test_launches(void **state)
     static const char launch[] = ", \"groups\": [8, 4, 1], \"local\": [2, 16, 1]";
     static const double want[2][LAUNCH_COLUMNS] = {{3, 2, 0, 1, 4, 0, 5, 5, 10}};
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     for (int has = 0; has < 2; has++) {
         const char *json = arena_printf(arena, text, has ? launch : "");
         Recorded *record = recorded_parse("made.json", json, strlen(json), &diags);

@@ -27,7 +27,7 @@ static int set_up(void **state)
 {
     Fixture *f = xcalloc(1, sizeof *f);
     f->arena = arena_new();
-    diags_init(&f->diags, f->arena);
+    f->diags = (Diags){.arena = f->arena};
     *state = f;
     return 0;
 }
@@ -248,8 +248,7 @@ static void test_covers_against_brute_force(void **state)
 {
     Fixture *f = *state;
     FuseSpace *s = open_example(f);
-    Rng rng;
-    rng_seed(&rng, 7);
+    Rng rng = rng_new(7);
     for (int round = 0; round < 5; round++) {
         CoverUnit unit[32];
         int n = s->fusion.len;
@@ -285,9 +284,8 @@ static void test_covers_against_brute_force(void **state)
 static char *random_graph(Arena *arena, int n, uint64_t seed)
 {
     Buf text;
-    Rng rng;
-    rng_seed(&rng, seed);
-    buf_init(&text);
+    Rng rng = rng_new(seed);
+    text = buf_new();
     buf_puts(&text, "SCALAR x, y");
     for (int v = 0; v < n; v++)
         buf_printf(&text, ", v%d", v);
@@ -373,8 +371,7 @@ static void test_order_of_return(void **state)
 static bool says(Fixture *f, const char *text, const Binding *size, int n, const char *what)
 {
     bool ok;
-    Buf program;
-    buf_init(&program);
+    Buf program = buf_new();
     script_free(f->script);
     f->script = script_parse("test.fws", text, size, n, &f->diags, &ok);
     if (ok)

@@ -62,8 +62,7 @@ static const char *as_file(const char *name, const uint8_t *data, size_t size)
 
 static void show(const Diags *diags)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     diags_print(&text, diags);
     buf_release(&text);
 }
@@ -78,7 +77,7 @@ typedef struct {
 static Text text_open(const uint8_t *data, size_t size)
 {
     Text t = {.arena = arena_new()};
-    diags_init(&t.diags, t.arena);
+    t.diags = (Diags){.arena = t.arena};
     t.source = (Source){"<fuzz>", arena_strndup(t.arena, (const char *)data, size), size};
     return t;
 }
@@ -96,8 +95,8 @@ static bool text_close(Text *t)
 static void print_again(Ir *ir, const Program *program, Diags *diags)
 {
     Buf once, twice;
-    buf_init(&once);
-    buf_init(&twice);
+    once = buf_new();
+    twice = buf_new();
     ir_print(&once, program);
     Source source = {"<printed>", once.text, once.len};
     Program *again = ir_parse(ir, &source, diags);
@@ -122,8 +121,7 @@ static void bind(Program *program, Diags *diags)
 static bool read_program(const uint8_t *data, size_t size)
 {
     Ir *ir = ir_new();
-    Diags diags;
-    diags_init(&diags, ir->arena);
+    Diags diags = {.arena = ir->arena};
     Source source = {"<fuzz>", arena_strndup(ir->arena, (const char *)data, size), size};
     Program *program = ir_parse(ir, &source, &diags);
     if (program) {
@@ -152,8 +150,7 @@ static bool read_derivation(const uint8_t *data, size_t size)
 {
     Text t = text_open(data, size);
     Rewriting *rewriting = derivation_parse(t.arena, &t.source, &t.diags);
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     if (rewriting)
         derivation_print(&text, rewriting);
     buf_release(&text);
@@ -169,8 +166,7 @@ static void link_files(const char *from)
     DIR *open = folder_of ? opendir(folder_of) : NULL;
     for (struct dirent *file; open && (file = readdir(open));) {
         snprintf(path, sizeof path, "%s/%s", reader_folder(), file->d_name);
-        Buf target;
-        buf_init(&target);
+        Buf target = buf_new();
         buf_printf(&target, "%s/%s", folder_of, file->d_name);
         if (symlink(target.text, path) != 0 && errno != EEXIST)
             BUG("no link %s: %s", path, strerror(errno));
@@ -204,7 +200,7 @@ static bool read_npy(const uint8_t *data, size_t size)
     NpyLayout layout = {"<i4", shape, 2, 4};
     const char *path = as_file("a.npy", data, size);
     Diags other; // each seed is right for one of the two ways to read
-    diags_init(&other, t.arena);
+    other = (Diags){.arena = t.arena};
     npy_read_raw(path, &layout, raw, &other);
     Ir *ir = ir_new();
     Source source = {"<program>", "def f(a: [4][6]float): [4][6]float = a", 38};
@@ -255,8 +251,7 @@ static bool read_point(const uint8_t *data, size_t size)
     Point point, again;
     bool good = point_parse(space, t.source.text, &point);
     if (good) {
-        Buf text;
-        buf_init(&text);
+        Buf text = buf_new();
         point_print(&text, space, &point);
         if (!point_parse(space, text.text, &again) || !point_equal(space, &point, &again))
             BUG("a printed point reads as another: %s", text.text);
@@ -334,8 +329,7 @@ static bool read_run(const uint8_t *data, size_t size)
 {
     Text t = text_open(data, size);
     Analysis analysis;
-    Buf page;
-    buf_init(&page);
+    Buf page = buf_new();
     Run *run = run_read(as_file("a.run.json", data, size), t.arena, &t.diags);
     if (run && run->n < 200) {
         if (analyse(run, NULL, NULL, t.arena, &analysis, &t.diags))
@@ -362,8 +356,8 @@ static bool read_wisdom(const uint8_t *data, size_t size)
     Text t = text_open(data, size);
     Wisdom wisdom = {0}, again = {0};
     Buf once, twice;
-    buf_init(&once);
-    buf_init(&twice);
+    once = buf_new();
+    twice = buf_new();
     if (wisdom_parse(&t.source, t.arena, &wisdom, &t.diags)) {
         wisdom_print(&once, &wisdom);
         Source source = {"<printed>", once.text, once.len};

@@ -48,7 +48,7 @@ static void add_pattern(Seeds *seeds, const char *pattern)
         return;
     for (size_t i = 0; i < found.gl_pathc && seeds->n < COUNTOF(seeds->file); i++) {
         Buf *file = &seeds->file[seeds->n];
-        buf_init(file);
+        *file = buf_new();
         if (!file_read(found.gl_pathv[i], BYTES_MOST / 2, file))
             fail_msg("seed %s: %s", found.gl_pathv[i], file->text);
         seeds->name[seeds->n++] = xstrdup(found.gl_pathv[i]);
@@ -206,8 +206,7 @@ static double seconds(void)
 static void fuzz(const ReaderRow *reader, Seeds *seeds, Shared *shared, uint64_t seed)
 {
     double end = clock_s() + seconds();
-    Rng rng;
-    rng_seed(&rng, seed);
+    Rng rng = rng_new(seed);
     for (int i = 0; clock_s() < end || i < seeds->n; i++) {
         if (i < seeds->n) {
             shared->size = seeds->file[i].len;

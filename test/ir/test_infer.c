@@ -25,7 +25,7 @@ static void load(Case *c, const char *text)
 {
     c->ir = ir_new();
     c->arena = arena_new();
-    diags_init(&c->diags, c->arena);
+    c->diags = (Diags){.arena = c->arena};
     c->source = (Source){"test", text, strlen(text)};
     c->program = ir_parse(c->ir, &c->source, &c->diags);
     c->ok = c->program && ir_infer(c->program, &c->diags);
@@ -39,8 +39,7 @@ static void unload(Case *c)
 
 static const char *messages(Case *c)
 {
-    Buf out;
-    buf_init(&out);
+    Buf out = buf_new();
     diags_print(&out, &c->diags);
     snprintf(c->text, sizeof c->text, "%s", out.text);
     buf_release(&out);
@@ -419,8 +418,7 @@ static void test_generic_sizes(void **state)
 // Forty definitions, each the sum of `calls` calls of the one before and `more` terms.
 static void check_too_large(const char *kind, int calls, int more, const char *code)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_printf(&text, "%s f0(x: float): float = x + x\n", kind);
     for (int i = 1; i < 40; i++) {
         buf_printf(&text, "%s f%d(x: float): float = ", kind, i);
@@ -452,8 +450,7 @@ static void test_inlining_is_bounded(void **state)
 static void test_tuples_are_bounded(void **state)
 {
     (void)state;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_puts(&text, "def f(x: float) =\n");
     for (int i = 0; i < 40; i++)
         buf_printf(&text, "let x = (x, x) in\n");
@@ -472,8 +469,7 @@ static void test_lone_expression(void **state)
     (void)state;
     Ir *ir = ir_new();
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Param *x = param_new(ir, "x", type_scalar(S_FLOAT));
     Expr *sum = expr_op(ir, OP_ADD, expr_param(ir, x), expr_literal(ir, 1, false), NULL);
     assert_true(ir_infer_expr(ir, sum, &diags));

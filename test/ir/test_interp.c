@@ -28,8 +28,7 @@ typedef struct {
 
 static void report(Run *r)
 {
-    Buf out;
-    buf_init(&out);
+    Buf out = buf_new();
     diags_print(&out, &r->diags);
     print_message("%s\n%s", r->source.name, out.text);
     buf_release(&out);
@@ -39,7 +38,7 @@ static void report(Run *r)
 static void prepare(Run *r, const char *name, const char *text, const int64_t *size)
 {
     *r = (Run){.ir = ir_new(), .arena = arena_new(), .source = {name, text, strlen(text)}};
-    diags_init(&r->diags, r->arena);
+    r->diags = (Diags){.arena = r->arena};
     Program *program = ir_parse(r->ir, &r->source, &r->diags);
     if (!program || !ir_infer(program, &r->diags))
         return;
@@ -248,8 +247,7 @@ static void test_patterns(void **state)
     for (int k = 0; k < COUNTOF(cases); k++) {
         Run r;
         run_case(&r, arena, cases[k].body);
-        Buf got;
-        buf_init(&got);
+        Buf got = buf_new();
         if (r.ok)
             print_value(&got, r.result);
         else
@@ -489,7 +487,7 @@ static void load_example(Run *r, Buf *text, const char *name, const int64_t *siz
 {
     char path[300];
     snprintf(path, sizeof path, "examples/%s", name);
-    buf_init(text);
+    *text = buf_new();
     assert_true(file_read(path, FILE_DATA_MOST, text));
     prepare(r, name, text->text, size);
     if (!r->program)
@@ -575,7 +573,7 @@ static void example_gives(const char *name, const int64_t *size, const double *i
         r.input[0]->plane[0][k] = in[k];
     evaluate(&r, 0);
     assert_true(r.ok);
-    buf_init(&got);
+    got = buf_new();
     print_value(&got, r.result);
     assert_string_equal(got.text, want);
     buf_release(&got);

@@ -24,7 +24,7 @@ static Parsed parse_in(Ir *ir, const char *text, size_t len)
     // The source must outlive the program: it is kept where the program is.
     Source *source = NEW(ir->arena, Source);
     *source = parsed.source;
-    diags_init(&parsed.diags, ir->arena);
+    parsed.diags = (Diags){.arena = ir->arena};
     parsed.program = ir_parse(ir, source, &parsed.diags);
     return parsed;
 }
@@ -38,8 +38,7 @@ static void assert_parsed(const Parsed *parsed)
 {
     if (parsed->program)
         return;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     diags_print(&text, &parsed->diags);
     print_error("%s\nin: %s\n", text.text, parsed->source.text);
     buf_release(&text);
@@ -48,8 +47,7 @@ static void assert_parsed(const Parsed *parsed)
 
 static char *printed(Ir *ir, const Program *program)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     ir_print(&text, program);
     char *copy = arena_strdup(ir->arena, text.text);
     buf_release(&text);
@@ -350,8 +348,7 @@ static void test_whole_program(void **state)
 
 static char *manual(Arena *arena)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     assert_true(file_read("doc/language.md", FILE_DATA_MOST, &text));
     char *copy = arena_strdup(arena, text.text);
     buf_release(&text);
@@ -426,8 +423,7 @@ static void test_manual_has_every_op(void **state)
 
 static char *expr_text(Ir *ir, const Expr *expr)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     expr_print(&text, expr);
     char *copy = arena_strdup(ir->arena, text.text);
     buf_release(&text);
@@ -489,8 +485,7 @@ static void test_types(void **state)
     const Type *item[] = {type_scalar(S_FLOAT), type_vector(S_INT, 4)};
     const Type *tuple = type_tuple(ir->arena, item, 2);
     const Type *type = type_array(ir->arena, n, type_array(ir->arena, two, tuple));
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     type_print(&text, type);
     assert_string_equal(text.text, "[N][2](float, int4)");
     buf_release(&text);
@@ -667,8 +662,7 @@ static void test_several_errors(void **state)
 
 static char *repeated(Ir *ir, const char *head, const char *part, int n, const char *tail)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_puts(&text, head);
     for (int i = 0; i < n; i++)
         buf_puts(&text, part);
@@ -736,8 +730,8 @@ static void test_number_is_limited(void **state)
     (void)state;
     Ir *ir = ir_new();
     Buf sizes, params;
-    buf_init(&sizes);
-    buf_init(&params);
+    sizes = buf_new();
+    params = buf_new();
     buf_puts(&params, "def f(");
     for (int i = 0; i < 30000; i++) {
         buf_printf(&sizes, "size N%d\n", i);
@@ -797,8 +791,7 @@ static void mutate(Buf *text, Rng *rng)
 {
     size_t at = rng_below(rng, text->len + 1), len = rng_below(rng, 12);
     size_t to = MIN(at + len, text->len);
-    Buf out;
-    buf_init(&out);
+    Buf out = buf_new();
     buf_write(&out, text->text, at);
     switch (rng_below(rng, 5)) {
     case 0: buf_putc(&out, (char)rng_below(rng, 256)); break;
@@ -815,14 +808,12 @@ static void mutate(Buf *text, Rng *rng)
 static void test_mutations(void **state)
 {
     (void)state;
-    Rng rng;
-    rng_seed(&rng, 1);
+    Rng rng = rng_new(1);
     int accepted = 0;
     for (int i = 0; i < 4000; i++) {
         Ir *ir = ir_new();
         const char *start = wrap(ir, round_trips[rng_below(&rng, COUNTOF(round_trips))]);
-        Buf text;
-        buf_init(&text);
+        Buf text = buf_new();
         buf_puts(&text, start);
         for (int n = (int)rng_below(&rng, 4); n >= 0; n--)
             mutate(&text, &rng);
@@ -831,8 +822,7 @@ static void test_mutations(void **state)
             assert_round_trip(ir, parsed.program);
         else
             assert_true(parsed.diags.errors > 0);
-        Buf shown;
-        buf_init(&shown);
+        Buf shown = buf_new();
         diags_print(&shown, &parsed.diags);
         buf_release(&shown);
         accepted += parsed.program != NULL;

@@ -84,8 +84,7 @@ static int count_turns(const TileShape *t, int64_t row)
 static void test_never_worse(void **state)
 {
     (void)state;
-    Rng rng;
-    rng_seed(&rng, 1);
+    Rng rng = rng_new(1);
     for (int i = 0; i < 2000; i++) {
         TileShape t =
             shape(1 << rng_below(&rng, 7), 1 << rng_below(&rng, 5),

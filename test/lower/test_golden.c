@@ -39,8 +39,7 @@ typedef struct {
 
 static const char *start_of(const char *text, const char *name)
 {
-    Buf head;
-    buf_init(&head);
+    Buf head = buf_new();
     buf_printf(&head, "-- %s\n", name);
     const char *at = strstr(text, head.text);
     buf_release(&head);
@@ -51,7 +50,7 @@ static Golden read_golden(Arena *arena, const char *path)
 {
     Buf file;
     Golden golden;
-    buf_init(&file);
+    file = buf_new();
     assert_true(file_read(path, FILE_DATA_MOST, &file));
     const char *next = file.text + file.len;
     for (int i = SECTIONS - 1; i >= 0; i--) {
@@ -69,8 +68,7 @@ static Golden read_golden(Arena *arena, const char *path)
 
 static void write_golden(const Golden *golden, const char *path)
 {
-    Buf file;
-    buf_init(&file);
+    Buf file = buf_new();
     buf_puts(&file, golden->remark);
     for (int i = 0; i < SECTIONS; i++)
         buf_printf(&file, "-- %s\n%s", section[i], golden->text[i]);
@@ -126,8 +124,7 @@ static void set_point(const Space *space, char *text, Point *point)
 static void see_pass(const Golden *golden, const char *path, Seen *seen)
 {
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Problem *problem = problem_parse(path, golden->text[PROGRAM], &diags);
     Binding binding[4];
     int n = read_sizes(arena_strdup(arena, golden->text[SIZES]), binding, 4);
@@ -160,9 +157,9 @@ static int check_file(const char *path)
     Arena *arena = arena_new();
     Golden golden = read_golden(arena, path);
     Seen seen = {.pass = first_line(arena, golden.text[PASS_NAME])};
-    buf_init(&seen.now);
-    buf_init(&seen.before);
-    buf_init(&seen.after);
+    seen.now = buf_new();
+    seen.before = buf_new();
+    seen.after = buf_new();
     see_pass(&golden, path, &seen);
     bool same = seen.seen && strcmp(seen.before.text, golden.text[BEFORE]) == 0 &&
                 strcmp(seen.after.text, golden.text[AFTER]) == 0;

@@ -52,8 +52,7 @@ static void test_guarded_groups(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Binding sizes[] = {{"N", 512}, {"M", 512}};
     Problem *problem = problem_parse("test.fw", program, &diags);
     assert_true(problem && problem_bind(problem, sizes, 2, &diags));
@@ -81,8 +80,7 @@ static bool is_wide(int64_t n)
     static const char *const value[][2] = {
         {"lx", "64"}, {"ly", "1"}, {"fuse", "4"}, {"cols", "4"}, {"rows", "256"}};
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     DeviceModel model;
     DeviceInfo device;
     assert_true(device_model_find("nvidia-h200", &model));

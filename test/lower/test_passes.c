@@ -30,16 +30,14 @@ static int count_kind(const Block *block, StmKind kind)
 
 static void expect_valid(Build *b)
 {
-    Diags diags;
-    diags_init(&diags, b->arena);
+    Diags diags = {.arena = b->arena};
     if (!kernel_verify(b->ctx, b->kernel, &diags))
         fail_msg("%s", diags.list.at[0].message);
 }
 
 static void expect_refused(Build *b, const char *code)
 {
-    Diags diags;
-    diags_init(&diags, b->arena);
+    Diags diags = {.arena = b->arena};
     assert_false(kernel_verify(b->ctx, b->kernel, &diags));
     assert_int_equal(diags.errors, 1);
     assert_string_equal(diags.list.at[0].code, code);
@@ -47,8 +45,7 @@ static void expect_refused(Build *b, const char *code)
 
 static void expect_text(Build *b, const char *text)
 {
-    Buf out;
-    buf_init(&out);
+    Buf out = buf_new();
     kir_print(&out, b->kernel);
     assert_string_equal(out.text, text);
     buf_release(&out);

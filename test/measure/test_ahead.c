@@ -77,7 +77,7 @@ static int set_up(void **state)
                                .run_limit_s = 10,
                                .workers = 3};
     f->arena = arena_new();
-    diags_init(&f->diags, f->arena);
+    f->diags = (Diags){.arena = f->arena};
     *state = f;
     return 0;
 }

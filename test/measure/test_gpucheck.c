@@ -25,8 +25,7 @@ static void compare_both(const DeviceKind *kind, Device *device, GpuCheck *gpu,
                          Scalar scalar, const void *got, const void *want, int n,
                          const float *bound)
 {
-    Buf log;
-    buf_init(&log);
+    Buf log = buf_new();
     DeviceBuffers held = {.kind = kind, .device = device, .tolerance = 1e-4};
     DeviceBuffer b = {0}, *used[] = {&b};
     assert_true(
@@ -71,7 +70,7 @@ static void test_gpucheck(void **state)
     Buf log;
     if (kind->count() == 0)
         skip();
-    buf_init(&log);
+    log = buf_new();
     Device *device = kind->open(0, &log);
     GpuCheck *gpu = device ? gpucheck_open(kind, device) : NULL;
     assert_non_null(gpu);
@@ -128,7 +127,7 @@ static void test_gpucheck_inputs(void **state)
     Buf log;
     if (kind->count() == 0)
         skip();
-    buf_init(&log);
+    log = buf_new();
     Device *device = kind->open(0, &log);
     GpuCheck *gpu = device ? gpucheck_open(kind, device) : NULL;
     assert_non_null(gpu);
@@ -246,8 +245,8 @@ static void test_judged_there(void **state)
         free(j);
         skip();
     }
-    buf_init(&j->log);
-    buf_init(&j->verdict.why);
+    j->log = buf_new();
+    j->verdict.why = buf_new();
     j->device = j->kind->open(0, &j->log);
     assert_non_null(j->device);
     open_judged(j);

@@ -58,7 +58,7 @@ static int set_up(void **state)
                                .build_limit_s = 20,
                                .run_limit_s = 10};
     f->arena = arena_new();
-    diags_init(&f->diags, f->arena);
+    f->diags = (Diags){.arena = f->arena};
     *state = f;
     return 0;
 }
@@ -129,7 +129,7 @@ static bool no_opencl(void)
     Arena *arena = arena_new();
     Diags diags;
     DeviceInfo *info;
-    diags_init(&diags, arena);
+    diags = (Diags){.arena = arena};
     int n = devices_list(arena, NULL, NULL, &info, &diags), found = 0;
     for (int i = 0; i < n; i++)
         found += strncmp(info[i].id, "opencl:", 7) == 0;
@@ -500,7 +500,7 @@ static bool is_there(const char *pid_file)
 {
     Buf text;
     char path[64], state = 'X';
-    buf_init(&text);
+    text = buf_new();
     assert_true(file_read(pid_file, FILE_TEXT_MOST, &text));
     snprintf(path, sizeof path, "/proc/%d/stat", atoi(text.text));
     buf_clear(&text);
@@ -580,7 +580,7 @@ static void test_answer_first(void **state)
     json_t *message;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
     Worker worker = {.state = WORKER_BUSY, .fd = fd[0], .waits = true};
-    buf_init(&worker.in);
+    worker.in = buf_new();
     worker_enter(&worker, STAGE_RUN, 0, 0);
     assert_true(message_send(fd[1], json_pack("{s:b}", "end", 1)));
     assert_ptr_equal(worker_wait(&worker, 1, NULL, &message), &worker);
@@ -812,7 +812,7 @@ static void test_open_folder(void **state)
 
 static void expect_refusal(Fixture *f, const char *part, bool world)
 {
-    diags_init(&f->diags, f->arena);
+    f->diags = (Diags){.arena = f->arena};
     assert_null(runner_open(&f->config, &f->diags));
     assert_int_equal(f->diags.errors, 1);
     assert_int_equal(f->diags.world, world);

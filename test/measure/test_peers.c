@@ -38,7 +38,7 @@ static int set_up(void **state)
     if (!mkdtemp(f->folder))
         return -1;
     f->arena = arena_new();
-    diags_init(&f->diags, f->arena);
+    f->diags = (Diags){.arena = f->arena};
     for (int i = 0; i < N; i++)
         f->z[i] = 2 * (f->x[i] = (float)i);
     f->buffer[0] = (RunnerBuffer){.name = "x", .scalar = S_FLOAT, .count = N, .init = f->x};
@@ -146,7 +146,7 @@ static void be_served(const Fixture *f, Wire *wire, Fate fate)
     Diags diags;
     RunnerConfig config = f->config;
     Stop stop = {.end_s = INFINITY};
-    diags_init(&diags, arena_new());
+    diags = (Diags){.arena = arena_new()};
     config.stop = &stop;
     Runner *runner = fate == FAILS ? NULL : runner_open(&config, &diags);
     if (fate == FAILS)
@@ -342,8 +342,7 @@ static void test_leader_lost(void **state)
 {
     Fixture *f = *state;
     Wire wire;
-    Buf hello;
-    buf_init(&hello);
+    Buf hello = buf_new();
     start_wire(f, &wire, SERVES);
     assert_true(socket_receive(&wire, &hello, INFINITY)); // it waits for jobs
     buf_release(&hello);

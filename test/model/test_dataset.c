@@ -34,7 +34,7 @@ static Dataset *parse(const char *text, Arena *arena, Diags *diags)
 {
     Source *source = NEW(arena, Source);
     *source = (Source){"data.csv", text, strlen(text)};
-    diags_init(diags, arena);
+    *diags = (Diags){.arena = arena};
     return dataset_parse(source, arena, diags);
 }
 
@@ -99,8 +99,7 @@ static void test_gzip(void **state)
     char path[] = "/tmp/fw_dataset_XXXXXX";
     close(mkstemp(path));
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     gzFile file = gzopen(path, "wb");
     assert_int_equal(gzwrite(file, good, sizeof good - 1), sizeof good - 1);
     gzclose(file);
@@ -120,13 +119,11 @@ static void test_damaged_gzip(void **state)
     char path[] = "/tmp/fw_dataset_XXXXXX";
     close(mkstemp(path));
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     gzFile file = gzopen(path, "wb");
     gzwrite(file, good, sizeof good - 1);
     gzclose(file);
-    Buf bytes;
-    buf_init(&bytes);
+    Buf bytes = buf_new();
     FILE *packed = fopen(path, "rb"); // as it is: file_read unpacks it
     for (int c; (c = fgetc(packed)) != EOF;)
         buf_putc(&bytes, (char)c);
@@ -151,8 +148,7 @@ static void test_not_text(void **state)
     close(mkstemp(path));
     for (int i = 0; i < 3; i++) {
         Arena *arena = arena_new();
-        Diags diags;
-        diags_init(&diags, arena);
+        Diags diags = {.arena = arena};
         const char *text = i < 2 ? texts[i] : "nul\0byte";
         assert_true(file_write(path, text, i < 2 ? strlen(text) : 8));
         assert_null(dataset_read(path, arena, &diags));
@@ -207,8 +203,7 @@ static void test_mistakes(void **state)
             !strstr(diag->message, cases[i].message))
             fail_msg("case %d: %d:%d: %s", i, line, col, diag->message);
         assert_int_equal(diags_exit_status(&diags), 2);
-        Buf text;
-        buf_init(&text);
+        Buf text = buf_new();
         diags_print(&text, &diags);
         assert_non_null(strstr(text.text, "data.csv:"));
         buf_release(&text);
@@ -220,8 +215,7 @@ static void test_mistakes(void **state)
 static void test_many_mistakes(void **state)
 {
     (void)state;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     buf_puts(&text, HEAD "time_ns,status\n");
     for (int i = 0; i < 100; i++)
         buf_puts(&text, ROW "0,ok\n");
@@ -260,8 +254,7 @@ static void test_column_sets(void **state)
         "p,1,e,64,1,1,8,1,1,12,0.5,4,9,3,5,10,ok\n"
         "p,1,e,32,1,1,8,1,1,2,0.5,0,9,3,5,10,ok\n";
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     const Source source = {"sets", text, sizeof text - 1};
     const Dataset *data = dataset_parse(&source, arena, &diags);
     assert_non_null(data);

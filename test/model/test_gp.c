@@ -23,8 +23,7 @@ static double truth(const double *x)
 
 static void fill(double *x, double *y, int n, uint64_t seed)
 {
-    Rng rng;
-    rng_seed(&rng, seed);
+    Rng rng = rng_new(seed);
     for (int i = 0; i < n; i++) {
         for (int c = 0; c < D; c++)
             x[i * D + c] = rng_double(&rng);

@@ -40,8 +40,7 @@ static void planted_weights_come_back(void **state)
     static const double planted[COLUMNS] = {3e-6, 2e-9, 0, -1e-10, 7e-8, 0};
     static const Sign sign[COLUMNS] = {SIGN_POSITIVE, SIGN_POSITIVE, SIGN_POSITIVE,
                                        SIGN_NEGATIVE, SIGN_POSITIVE, SIGN_POSITIVE};
-    Rng rng;
-    rng_seed(&rng, 1);
+    Rng rng = rng_new(1);
     Matrix x = random_rows(&rng);
     double y[ROWS];
     for (int i = 0; i < ROWS; i++) {
@@ -65,8 +64,7 @@ static void planted_weights_come_back(void **state)
 static void signs_hold(void **state)
 {
     (void)state;
-    Rng rng;
-    rng_seed(&rng, 2);
+    Rng rng = rng_new(2);
     Matrix x = random_rows(&rng);
     double y[ROWS];
     for (int i = 0; i < ROWS; i++)
@@ -101,8 +99,7 @@ static void errors_are_the_spread(void **state)
 {
     (void)state;
     static const Sign sign[COLUMNS] = {SIGN_FREE};
-    Rng rng;
-    rng_seed(&rng, 3);
+    Rng rng = rng_new(3);
     Matrix x = random_rows(&rng);
     double sum = 0, squares = 0, error = 0;
     enum { FITS = 400 };
@@ -140,7 +137,7 @@ static void any_numbers_give_finite_weights(void **state)
     static const double odd[] = {1e308, -1e308, 1e200, 1e-308, INFINITY, NAN, 0};
     Rng rng;
     double y[ROWS], z[ROWS];
-    rng_seed(&rng, 4);
+    rng = rng_new(4);
     for (int i = 0; i < COUNTOF(odd); i++)
         for (int all = 0; all < 2; all++) {
             Matrix x = random_rows(&rng);

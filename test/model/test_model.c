@@ -29,7 +29,7 @@ static Matrix random_matrix(int n, int d, uint64_t seed)
 {
     Rng rng;
     Matrix x = matrix_new(n, d);
-    rng_seed(&rng, seed);
+    rng = rng_new(seed);
     for (int i = 0; i < n * d; i++)
         x.at[i] = rng_double(&rng);
     return x;
@@ -369,8 +369,7 @@ static void test_every_kind_saves(void **state)
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/model.json", folder);
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     int n;
     const ModelKind *const *kind = model_all(&n);
     for (int k = 0; k < n; k++) {
@@ -406,12 +405,10 @@ static void test_other_units(void **state)
     char path[] = "/tmp/fw_model_XXXXXX";
     close(mkstemp(path));
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Model *model = model_fit(model_find("deep"), &x, y, 1, names, "f00d");
     assert_true(model_save(model, path, &diags));
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     assert_true(file_read(path, FILE_DATA_MOST, &text));
     char *units = strstr(text.text, "\"rectified\": true");
     assert_non_null(units);
@@ -463,8 +460,7 @@ static void test_bad_model_files(void **state)
     close(mkstemp(path));
     for (int i = 0; i < COUNTOF(cases); i++) {
         Arena *arena = arena_new();
-        Diags diags;
-        diags_init(&diags, arena);
+        Diags diags = {.arena = arena};
         assert_true(file_write(path, cases[i].text, strlen(cases[i].text)));
         assert_null(model_load(path, &diags));
         assert_int_equal(diags_exit_status(&diags), 2);
@@ -473,8 +469,7 @@ static void test_bad_model_files(void **state)
     }
     unlink(path);
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     assert_null(model_load(path, &diags));
     assert_int_equal(diags_exit_status(&diags), 1);
     arena_free(arena);
@@ -593,7 +588,7 @@ static Matrix tuning_rows(int n, uint64_t seed, double *y)
 {
     Rng rng;
     Matrix x = matrix_new(n, 5);
-    rng_seed(&rng, seed);
+    rng = rng_new(seed);
     for (int i = 0; i < n; i++) {
         double *at = matrix_row(&x, i);
         for (int c = 0; c < 5; c++)

@@ -26,8 +26,7 @@ typedef struct {
 // Each row asks most of another part; the last column is never asked for.
 static void make_data(Data *d, double noise)
 {
-    Rng rng;
-    rng_seed(&rng, 3);
+    Rng rng = rng_new(3);
     d->x = matrix_new(ROWS, COLUMNS);
     d->planted = (Overlap){.d = COLUMNS, .power = 2.5, .drain = 0.3};
     memcpy(d->planted.weight, weight, sizeof weight);

@@ -31,8 +31,7 @@ static double on_done(void *user, int job, Trial *trial)
     // Local memory of a large tile or a group's registers may not fit: that is no fault.
     if (trial->status == TRIAL_OK || trial->status == TRIAL_OUT_OF_RESOURCES)
         return INFINITY;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     point_print(&text, derive_space(r->derivation), r->candidate[job].point);
     print_message("%s on %s: %s: %s\n%s\n", r->example, r->device,
                   trial_status_name[trial->status], text.text,
@@ -126,8 +125,7 @@ static int choose_points(const Derivation *derivation, const char *device, Which
     *point = NEW_ARRAY(arena, Point, n + 1 + POINTS_FIRST);
     if (which == POINTS_TO_TRY_FIRST)
         return derive_first(derivation, *point, POINTS_FIRST);
-    Rng rng;
-    rng_seed(&rng, 7 + (uint64_t)strlen(device));
+    Rng rng = rng_new(7 + (uint64_t)strlen(device));
     bool plain = n != 1 || strncmp(device, "opencl", 6) != 0;
     if (plain)
         derive_plain(derivation, *point);
@@ -153,8 +151,7 @@ static int try_points(Problem *problem, const char *name, Bed *bed, Which which,
     problem->general->extra |= 1u << EXTRA_BANKS;
     Derivation *derivation = bed_derive(bed, problem, diags);
     const Target *target = target_find(runner_device(runner)->target);
-    Buf prelude;
-    buf_init(&prelude);
+    Buf prelude = buf_new();
     emit_prelude(&prelude, target, problem->general);
     Point *point;
     int n = choose_points(derivation, bed->config.device, which, arena, &point);
@@ -181,8 +178,7 @@ static int try_problem(Problem *problem, const char *path, Which which, Bed *bed
                        Arena *arena, Diags *diags)
 {
     int wrong = problem ? try_points(problem, path, bed, which, arena, diags) : 1;
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     diags_print(&text, diags);
     if (text.len)
         print_message("%s: %s", path, text.text);
@@ -194,8 +190,7 @@ static int try_problem(Problem *problem, const char *path, Which which, Bed *bed
 static int try_example(const char *path, const int64_t *sizes, Bed *bed)
 {
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Which which = sizes == even ? POINTS_TO_TRY_FIRST : POINTS_ANY;
     int wrong = try_problem(load(path, sizes, &diags), path, which, bed, arena, &diags);
     arena_free(arena);
@@ -206,8 +201,7 @@ static int try_example(const char *path, const int64_t *sizes, Bed *bed)
 static int try_border(const char *border, const char *type, Bed *bed)
 {
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     const char *text = arena_printf(
         arena,
         "size N, M\n"
@@ -314,8 +308,7 @@ static int try_product(int64_t low, int64_t depth, Bed *bed)
     const Binding size[] = {
         {"N", low + 17, range}, {"M", low + 3, range}, {"K", depth, range}};
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Problem *problem = problem_parse("product", text, &diags);
     assert_true(problem && problem_bind(problem, size, 3, &diags));
     const char *name = arena_printf(arena, "product of depth %lld", (long long)depth);

@@ -20,8 +20,7 @@ static void test_random(void **state)
 {
     (void)state;
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Problem *problem = problem_parse("d.fw", text, &diags);
     const Binding size = {.name = "N", .value = 10001};
     assert_true(problem_bind(problem, &size, 1, &diags));
@@ -53,8 +52,7 @@ static void test_more(void **state)
     (void)state;
     enum { LONG = 48, SETS = MORE_SETS };
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Problem *problem = problem_parse(
         "d.fw", "size N\ndef d(k: [N]int, x: [N]float) = zip(k, x)\n", &diags);
     const Binding size = {.name = "N", .value = LONG};
@@ -91,8 +89,7 @@ static void test_last_key(void **state)
     (void)state;
     enum { LONG = 33, KEYS = 1000 };
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Problem *problem =
         problem_parse("d.fw",
                       "size N\ndef d(k: [N]int, x: [N]float) =\n"
@@ -147,8 +144,7 @@ static void test_integers(void **state)
     };
     for (int i = 0; i < COUNTOF(want); i++) {
         Arena *arena = arena_new();
-        Diags diags;
-        diags_init(&diags, arena);
+        Diags diags = {.arena = arena};
         char program[256];
         snprintf(program, sizeof program, "size N\ndef d(k: [N]int, x: [N]float) =\n  %s\n",
                  want[i].body);

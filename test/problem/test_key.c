@@ -53,7 +53,7 @@ static uint64_t key_of(const char *folder, const Asked *asked)
                          .name = "d"};
     Binding binding[2];
     Variants variants;
-    diags_init(&diags, arena_new());
+    diags = (Diags){.arena = arena_new()};
     snprintf(device.fingerprint, sizeof device.fingerprint, "%s", asked->fingerprint);
     snprintf(path, sizeof path, "%s/%s", folder, asked->file);
     for (int i = 0; i < asked->n; i++)
@@ -63,8 +63,7 @@ static uint64_t key_of(const char *folder, const Asked *asked)
         problem->program->math = asked->math;
     if (!problem->kind || !problem_bind(problem, binding, asked->n, &diags) ||
         !variants_open(&variants, problem, &device, &diags)) {
-        Buf text;
-        buf_init(&text);
+        Buf text = buf_new();
         diags_print(&text, &diags);
         fail_msg("%s: %s", path, text.text);
     }
@@ -161,13 +160,12 @@ static void put_problem(const char *folder, const File *of, const char *from,
 {
     Buf text;
     char name[256];
-    buf_init(&text);
+    text = buf_new();
     const char *at = strstr(of->text, "%s");
     buf_printf(&text, "%.*sinclude%s", (int)(at - of->text), of->text, at + 2);
     at = from ? strstr(text.text, from) : NULL;
     assert_true(!from || at);
-    Buf edited;
-    buf_init(&edited);
+    Buf edited = buf_new();
     buf_printf(&edited, "%.*s%s%s", at ? (int)(at - text.text) : 0, text.text, at ? to : "",
                at ? at + strlen(from) : text.text);
     snprintf(name, sizeof name, "%s/%s", folder, of->name);

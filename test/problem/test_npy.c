@@ -26,7 +26,7 @@ static int set_up(void **state)
     Fixture *f = xcalloc(1, sizeof *f);
     f->ir = ir_new();
     f->arena = arena_new();
-    diags_init(&f->diags, f->arena);
+    f->diags = (Diags){.arena = f->arena};
     strcpy(f->dir, "/tmp/test_npy.XXXXXX");
     if (!mkdtemp(f->dir))
         return 1;
@@ -104,8 +104,7 @@ static void test_known_bytes(void **state)
     value->plane[0][0] = 1;
     value->plane[0][1] = -2;
     assert_true(npy_write(f->path, value, 0, &f->diags));
-    Buf file;
-    buf_init(&file);
+    Buf file = buf_new();
     assert_true(file_read(f->path, FILE_DATA_MOST, &file));
     static const char head[] = "\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': "
                                "False, 'shape': (1, 2), }";
@@ -138,8 +137,7 @@ static void test_planes(void **state)
 // A file with this dictionary, a version, and some bytes of numbers.
 static void write_file(Fixture *f, int version, const char *dict, size_t numbers)
 {
-    Buf file;
-    buf_init(&file);
+    Buf file = buf_new();
     size_t len = strlen(dict);
     buf_write(&file, "\x93NUMPY", 6);
     buf_putc(&file, (char)version);
@@ -215,8 +213,7 @@ static void test_prefixes(void **state)
 {
     Fixture *f = *state;
     write_file(f, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 24);
-    Buf file;
-    buf_init(&file);
+    Buf file = buf_new();
     assert_true(file_read(f->path, FILE_DATA_MOST, &file));
     for (size_t n = 0; n < file.len; n++) {
         FILE *out = fopen(f->path, "wb");

@@ -20,8 +20,7 @@ enum { N = 64 };
 static ProblemData *judged_in(double patience_s, const char *body, const double *a,
                               Arena *arena, const char **how)
 {
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     char folder[] = "/tmp/forewarp-test-XXXXXX";
     assert_non_null(mkdtemp(folder));
     const char *text = arena_printf(arena, "size N\n%s\n", body);

@@ -20,7 +20,7 @@ typedef struct {
 static Setting setting(void)
 {
     Setting s = {.arena = arena_new()};
-    diags_init(&s.diags, s.arena);
+    s.diags = (Diags){.arena = s.arena};
     return s;
 }
 
@@ -34,8 +34,7 @@ static Template *load(Setting *s, const char *path, const Binding *binding, int 
 {
     s->problem = problem_load(path, &s->diags);
     if (!s->problem->kind || !problem_bind(s->problem, binding, n, &s->diags)) {
-        Buf text;
-        buf_init(&text);
+        Buf text = buf_new();
         diags_print(&text, &s->diags);
         print_message("%s", text.text);
         buf_release(&text);
@@ -55,8 +54,7 @@ static bool refused(const char *text, const char *why)
         s.problem->kind = &problem_template;
         ok = problem_bind(s.problem, NULL, 0, &s.diags);
     }
-    Buf said;
-    buf_init(&said);
+    Buf said = buf_new();
     diags_print(&said, &s.diags);
     bool right = !ok && strstr(said.text, why) && diags_exit_status(&s.diags) == 2;
     if (!right)

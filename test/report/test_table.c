@@ -31,8 +31,7 @@ static void test_table(void **state)
     table_put(&t, "a longer name");
     table_put(&t, "%d", 100);
     table_put(&t, "%d", 7);
-    Buf out;
-    buf_init(&out);
+    Buf out = buf_new();
     table_print(&out, &t);
     assert_string_equal(out.text, "  name             n  long column\n"
                                   "  -------------------------------\n"
@@ -54,8 +53,7 @@ static void test_result(void **state)
                                "\"ok\": true}]}]}";
     json_t *json = json_loads(text, 0, NULL);
     assert_non_null(json);
-    Buf out;
-    buf_init(&out);
+    Buf out = buf_new();
     report_result(&out, json);
     assert_string_equal(out.text, "  model: knn\n"
                                   "  goal: 0.9\n"

@@ -28,8 +28,7 @@ typedef struct {
 
 static void show_diags(const Diags *diags, const char *what)
 {
-    Buf out;
-    buf_init(&out);
+    Buf out = buf_new();
     diags_print(&out, diags);
     print_message("%s: %s\n", what, out.text);
     buf_release(&out);
@@ -39,9 +38,8 @@ static void show_diags(const Diags *diags, const char *what)
 static void example_open(Example *e, const char *name, const int64_t *sizes)
 {
     *e = (Example){.ir = ir_new(), .arena = arena_new()};
-    diags_init(&e->diags, e->arena);
-    Buf text;
-    buf_init(&text);
+    e->diags = (Diags){.arena = e->arena};
+    Buf text = buf_new();
     const char *path = arena_printf(e->arena, "examples/%s.fw", name);
     if (!file_read(path, FILE_DATA_MOST, &text))
         fail_msg("cannot read %s", path);
@@ -102,8 +100,7 @@ static bool agrees(const Value *a, const Value *b)
 
 static inline void show_explored(const Explored *found)
 {
-    Buf out;
-    buf_init(&out);
+    Buf out = buf_new();
     derivation_print(&out, &found->steps);
     expr_print(&out, found->expr);
     print_message("%s\n", out.text);
@@ -118,8 +115,7 @@ static inline bool can_lower(void *user, const Explored *found)
     for (int d = 0; d < 3; d++)
         options.local[d] = found->local[d];
     Arena *scratch = arena_new();
-    Diags diags;
-    diags_init(&diags, scratch);
+    Diags diags = {.arena = scratch};
     ArithMark mark = arith_mark(e->ir->arith);
     bool ok = lower(e->program, found->expr, &options, scratch, &diags) != NULL;
     arith_release(e->ir->arith, mark);

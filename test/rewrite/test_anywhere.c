@@ -91,8 +91,7 @@ static void test_rules_keep_the_value(void **state)
         "heat3d",   "asum",          "prefix",  "transpose", "advect2d"};
     static const int64_t sizes[] = {6, 8, 4};
     int used[RULES] = {0};
-    Rng rng;
-    rng_seed(&rng, 3);
+    Rng rng = rng_new(3);
     for (int i = 0; i < COUNTOF(names); i++) {
         Example e;
         example_open(&e, names[i], sizes);

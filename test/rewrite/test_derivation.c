@@ -82,8 +82,8 @@ static void test_round_trip(void **state)
     assert_int_equal(x->found.len, 50);
     for (int i = 0; i < x->found.len; i++) {
         Buf first, second;
-        buf_init(&first);
-        buf_init(&second);
+        first = buf_new();
+        second = buf_new();
         derivation_print(&first, &x->found.at[i].steps);
         Source source;
         const Rewriting *read = parse(&e, first.text, &source);
@@ -149,8 +149,7 @@ static void test_damaged_text(void **state)
 {
     (void)state;
     static const char odd[] = "(),@.f0 9-\n/x\t\x80";
-    Rng rng;
-    rng_seed(&rng, 9);
+    Rng rng = rng_new(9);
     Example e;
     example_open(&e, "jacobi2d", sizes);
     for (int i = 0; i < 300; i++) {
@@ -159,8 +158,7 @@ static void test_damaged_text(void **state)
         for (uint64_t k = 0; k <= rng_below(&rng, 3); k++)
             copy[rng_below(&rng, sizeof text - 1)] = odd[rng_below(&rng, sizeof odd)];
         Source source = {"steps", copy, sizeof text - 1};
-        Diags diags;
-        diags_init(&diags, e.arena);
+        Diags diags = {.arena = e.arena};
         const Rewriting *steps = derivation_parse(e.arena, &source, &diags);
         bool done = steps && derivation_apply(e.program, steps, &diags);
         assert_true(done == (diags.errors == 0));

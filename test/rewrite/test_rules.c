@@ -27,13 +27,12 @@ static void load(Loaded *l, const char *def)
 {
     l->ir = ir_new();
     l->arena = arena_new();
-    diags_init(&l->diags, l->arena);
+    l->diags = (Diags){.arena = l->arena};
     char *text = arena_printf(l->arena, "%s%s\n", HEAD, def);
     l->source = (Source){"test", text, strlen(text)};
     l->program = ir_parse(l->ir, &l->source, &l->diags);
     if (!l->program || !ir_infer(l->program, &l->diags)) {
-        Buf out;
-        buf_init(&out);
+        Buf out = buf_new();
         diags_print(&out, &l->diags);
         fail_msg("%s\n%s", def, out.text);
     }
@@ -50,8 +49,7 @@ static Program *bind(Loaded *l, Rng *rng)
     Binding b[] = {{"N", 1 + (int64_t)rng_below(rng, 16)},
                    {"M", 1 + (int64_t)rng_below(rng, 12)},
                    {"K", 1 + (int64_t)rng_below(rng, 5)}};
-    Diags diags;
-    diags_init(&diags, l->arena);
+    Diags diags = {.arena = l->arena};
     return ir_bind(l->program, b, COUNTOF(b), &diags);
 }
 
@@ -67,11 +65,9 @@ static Value *value_of(const Program *program, const Expr *body, Arena *arena,
         in[i] = value_new(arena, main.params[i]->type);
         value_random(in[i], seed + (uint64_t)i);
     }
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     if (!ir_eval(&with, in, arena, &out, 0, &diags)) {
-        Buf text;
-        buf_init(&text);
+        Buf text = buf_new();
         diags_print(&text, &diags);
         print_message("%s", text.text);
         buf_release(&text);
@@ -104,8 +100,7 @@ static RuleArgs draw_args(const char *text, Rng *rng)
 
 static void show(const char *what, const Expr *expr)
 {
-    Buf out;
-    buf_init(&out);
+    Buf out = buf_new();
     expr_print(&out, expr);
     print_message("%s: %s\n", what, out.text);
     buf_release(&out);
@@ -125,10 +120,8 @@ static int try_once(const Instance *instance, Rng *rng)
     Expr *left = bound ? bound->main->body : NULL;
     Expr *right = left ? rewrite_at(bound->ir, left, &path, (RuleId)rule, &args) : NULL;
     if (right) {
-        Diags diags;
-        diags_init(&diags, l.arena);
-        Buf out;
-        buf_init(&out);
+        Diags diags = {.arena = l.arena};
+        Buf out = buf_new();
         if (!ir_infer_expr(bound->ir, right, &diags)) {
             diags_print(&out, &diags);
             show("left", left);
@@ -154,8 +147,7 @@ enum { MATCHES = 12, TRIES = 300 };
 static void test_both_sides_agree(void **state)
 {
     (void)state;
-    Rng rng;
-    rng_seed(&rng, 11);
+    Rng rng = rng_new(11);
     for (int i = 0; i < COUNTOF(instances); i++) {
         int matched = 0;
         for (int t = 0; t < TRIES && matched < MATCHES; t++)
@@ -364,8 +356,7 @@ static void test_paths(void **state)
     Path path;
     for (int i = 0; i < COUNTOF(good); i++) {
         assert_true(path_parse(good[i], &path));
-        Buf out;
-        buf_init(&out);
+        Buf out = buf_new();
         path_print(&out, &path);
         assert_string_equal(out.text, good[i]);
         buf_release(&out);

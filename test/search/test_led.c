@@ -73,8 +73,7 @@ static int set_up(void **state)
     made->space = space_new();
     for (int i = 0; i < PARAMS; i++)
         space_add_ints(made->space, name[i], v, VALUES);
-    Rng rng;
-    rng_seed(&rng, 5);
+    Rng rng = rng_new(5);
     made->best = INFINITY;
     for (int i = 0; i < RANKED; i++) {
         do

@@ -29,7 +29,7 @@ static int set_up(void **state)
     static const int64_t v[] = {1, 2, 3, 4, 5, 6};
     Fixture *f = xcalloc(1, sizeof *f);
     f->arena = arena_new();
-    diags_init(&f->diags, f->arena);
+    f->diags = (Diags){.arena = f->arena};
     f->space = space_new();
     space_add_ints(f->space, "a", v, 6);
     space_add_ints(f->space, "b", v, 6);
@@ -352,8 +352,7 @@ static void test_resume(void **state)
         if (!is_guided(kind[k]))
             continue;
         Search *search = search_open(kind[k], v.space, 1, INFINITY);
-        Rng rng;
-        rng_seed(&rng, 9);
+        Rng rng = rng_new(9);
         for (int i = 0; i < 300; i++) {
             Point known;
             space_sample(v.space, &rng, &known);
@@ -426,8 +425,7 @@ static void test_moves_of_large_parameters(void **state)
     Space *space = space_new();
     double value[700];
     Point at = {0}, *to = xcalloc(MOVES_MOST, sizeof *to);
-    Rng rng;
-    rng_seed(&rng, 1);
+    Rng rng = rng_new(1);
     for (int i = 0; i < 700; i++)
         value[i] = i;
     space_add(space, "large", value, 700);

@@ -83,7 +83,7 @@ static Text *text_new(const char *text)
 {
     Text *t = xcalloc(1, sizeof *t);
     t->arena = arena_new();
-    diags_init(&t->diags, t->arena);
+    t->diags = (Diags){.arena = t->arena};
     t->source = (Source){"test.fwh", text, strlen(text)};
     t->script = steps_parse(&t->source, t->arena, &t->diags);
     return t;
@@ -373,8 +373,8 @@ static void test_shipped(void **state)
     for (int i = 0; i < COUNTOF(name); i++)
         for (int dims = 1; dims <= 3; dims++) {
             Buf path, text;
-            buf_init(&path);
-            buf_init(&text);
+            path = buf_new();
+            text = buf_new();
             buf_printf(&path, "heuristics/%s.fwh", name[i]);
             assert_true(file_read(path.text, FILE_DATA_MOST, &text));
             Space *space = space_new();

@@ -16,8 +16,7 @@
 static void constrain(Space *space, const char *text)
 {
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     if (!space_constrain(space, text, &diags))
         fail_msg("%s: %s", text, diags.list.at[0].message);
     arena_free(arena);

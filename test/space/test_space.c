@@ -28,7 +28,7 @@ static int set_up(void **state)
     Fixture *f = xcalloc(1, sizeof *f);
     f->space = space_new();
     f->arena = arena_new();
-    diags_init(&f->diags, f->arena);
+    f->diags = (Diags){.arena = f->arena};
     *state = f;
     return 0;
 }
@@ -188,7 +188,7 @@ static void test_wrong_texts(void **state)
     Fixture *f = *state;
     add_case_params(f->space);
     for (int i = 0; i < COUNTOF(wrong); i++) {
-        diags_init(&f->diags, f->arena);
+        f->diags = (Diags){.arena = f->arena};
         assert_false(space_constrain(f->space, wrong[i].text, &f->diags));
         assert_int_equal(f->diags.errors, 1);
         const Diag *diag = &f->diags.list.at[0];
@@ -217,16 +217,15 @@ static void test_deep_texts(void **state)
                                         "a in (", "2**", "min(", "a<a<(", "a+a*"};
     add_case_params(f->space);
     for (int i = 0; i < COUNTOF(piece); i++) {
-        Buf text;
-        buf_init(&text);
+        Buf text = buf_new();
         for (int k = 0; k < 5000; k++)
             buf_puts(&text, piece[i]);
-        diags_init(&f->diags, f->arena);
+        f->diags = (Diags){.arena = f->arena};
         assert_false(space_constrain(f->space, text.text, &f->diags));
         buf_release(&text);
     }
     Buf text; // a chain repeats its middle, so this would double at every level
-    buf_init(&text);
+    text = buf_new();
     for (int k = 0; k < 15; k++)
         buf_puts(&text, "a<(");
     buf_puts(&text, "a");
@@ -243,15 +242,13 @@ static void test_random_texts(void **state)
         "a", "b",  "w",  "'plain'", "(",   ")",   "+",  "-", "*",   "/", "//",   "%", "**",
         "<", "<=", "==", "in",      "not", "and", "||", "1", "2.5", ",", "min(", "!", "'"};
     Fixture *f = *state;
-    Rng rng;
-    rng_seed(&rng, 1);
+    Rng rng = rng_new(1);
     for (int round = 0; round < 20000; round++) {
         Space *space = space_new();
         add_case_params(space);
         Arena *arena = arena_new();
-        diags_init(&f->diags, arena);
-        Buf text;
-        buf_init(&text);
+        f->diags = (Diags){.arena = arena};
+        Buf text = buf_new();
         for (uint64_t n = rng_below(&rng, 12); n > 0; n--) {
             if (round % 2)
                 buf_puts(&text, token[rng_below(&rng, COUNTOF(token))]);
@@ -392,8 +389,7 @@ static void check_neighbours(const Space *space, const Point *from, bool adjacen
 static void test_brute_force(void **state)
 {
     Fixture *f = *state;
-    Rng rng;
-    rng_seed(&rng, 2);
+    Rng rng = rng_new(2);
     for (int round = 0; round < 300; round++) {
         Space *space = space_new();
         random_space(space, &rng);
@@ -480,7 +476,7 @@ static void test_ranges(void **state)
     (void)state;
     Rng rng;
     int decided = 0;
-    rng_seed(&rng, 6);
+    rng = rng_new(6);
     for (int round = 0; round < 3000; round++) {
         Space *space = space_new();
         random_space(space, &rng);
@@ -518,8 +514,7 @@ static void test_uniform(void **state)
     int count = (int)space_count(f->space);
     assert_int_equal(count, raw_valid(f->space));
     int *hits = xcalloc((size_t)count, sizeof *hits);
-    Rng rng;
-    rng_seed(&rng, 3);
+    Rng rng = rng_new(3);
     for (int i = 0; i < 200 * count; i++) {
         Point point;
         space_sample(f->space, &rng, &point);
@@ -625,8 +620,7 @@ static void test_large(void **state)
     assert_true(space_build(f->space, &f->diags));
     assert_true(clock() - start < 5 * CLOCKS_PER_SEC); // slack for sanitizers
     double share = space_count(f->space) / space_raw_count(f->space), hits = 0;
-    Rng rng;
-    rng_seed(&rng, 4);
+    Rng rng = rng_new(4);
     for (int i = 0; i < 100000; i++) {
         Point point = {0};
         for (int k = 0; k < 8; k++)
@@ -660,8 +654,7 @@ static void test_large_component(void **state)
     constrain(f->space, "a+b+c+d+e+f+g+h+i+j+k+l+m+n+o+p+q+r+s+t >= 21");
     assert_true(space_build(f->space, &f->diags));
     assert_true(fabs(space_count(f->space) / (1e20 - 1) - 1) < 1e-12);
-    Rng rng;
-    rng_seed(&rng, 6);
+    Rng rng = rng_new(6);
     double first = 0, last = 0;
     for (uint64_t i = 0; i < 2000; i++) {
         Point point;
@@ -682,8 +675,7 @@ static void test_beyond_64_bits(void **state)
     Fixture *f = *state;
     add_letters(f->space, 26, 10);
     assert_true(fabs(space_count(f->space) / 1e26 - 1) < 1e-12);
-    Rng rng;
-    rng_seed(&rng, 5);
+    Rng rng = rng_new(5);
     double sum = 0;
     for (int i = 0; i < 2000; i++) {
         Point point;
@@ -720,8 +712,7 @@ static void test_text(void **state)
     space_add_words(f->space, "w", words, COUNTOF(words));
     Point point = {0}, back;
     do {
-        Buf text;
-        buf_init(&text);
+        Buf text = buf_new();
         point_print(&text, f->space, &point);
         assert_true(point_parse(f->space, text.text, &back));
         assert_true(point_is_text(text.text));
@@ -747,8 +738,7 @@ static void test_text(void **state)
         assert_false(point_is_text(none[i]));
     assert_true(point_is_text("any=thing of='what\\'ever' none='' space=1= "));
     assert_true(point_parse(f->space, "  w=tiled	x=1048576 ", &back));
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     point_print(&text, f->space, &back);
     assert_string_equal(text.text, "x=1048576 w=tiled");
     buf_release(&text);
@@ -793,8 +783,7 @@ static void test_only(void **state)
         space_add_ints(space, (const char[]){(char)('a' + i), 0}, v, COUNTOF(v));
     uint64_t plain = space_hash(space);
     Point list[N] = {{{0}}}, other = {{0}};
-    Rng rng;
-    rng_seed(&rng, 5);
+    Rng rng = rng_new(5);
     for (int i = 0; i < N; i++)
         for (int k = 0; k < 3; k++)
             list[i].choice[k] = (int16_t)rng_below(&rng, COUNTOF(v));
@@ -839,8 +828,7 @@ static void test_named_sizes(void **state)
     for (int i = 0; i < 10; i++)
         ten[i] = i + 1;
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Space *space = space_new();
     space_define(space, "LOCAL[0]", 49152);
     space_define(space, "most", 1024);

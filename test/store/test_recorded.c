@@ -24,7 +24,7 @@ static int set_up(void **state)
 {
     Fixture *f = xcalloc(1, sizeof *f);
     f->arena = arena_new();
-    diags_init(&f->diags, f->arena);
+    f->diags = (Diags){.arena = f->arena};
     *state = f;
     return 0;
 }
@@ -193,7 +193,7 @@ static void test_wrong(void **state)
         {"{\"results\": [\n 5 6]}", "2:"},
     };
     for (int i = 0; i < COUNTOF(wrong); i++) {
-        diags_init(&f->diags, f->arena);
+        f->diags = (Diags){.arena = f->arena};
         assert_null(parse(f, wrong[i].text));
         assert_int_equal(f->diags.errors, 1);
         assert_int_equal(diags_exit_status(&f->diags), 2);
@@ -213,8 +213,7 @@ static void test_absent(void **state)
 static void test_noise(void **state)
 {
     Fixture *f = *state;
-    Rng rng;
-    rng_seed(&rng, 1);
+    Rng rng = rng_new(1);
     const char *closed = arena_printf(f->arena, "%s}\n}", cache);
     const char *const base[] = {closed, t4};
     int read = 0, refused = 0;
@@ -231,7 +230,7 @@ static void test_noise(void **state)
         }
         if (i % 5 == 0)
             len = rng_below(&rng, len);
-        diags_init(&f->diags, f->arena);
+        f->diags = (Diags){.arena = f->arena};
         Recorded *r = recorded_parse("noise", text, len, &f->diags);
         assert_int_equal(r == NULL, f->diags.errors > 0);
         *(r ? &read : &refused) += 1;

@@ -43,7 +43,7 @@ static int set_up(void **state)
     assert_non_null(mkdtemp(f->folder));
     snprintf(f->path, sizeof f->path, "%s/deep/er/trials.db", f->folder);
     f->arena = arena_new();
-    diags_init(&f->diags, f->arena);
+    f->diags = (Diags){.arena = f->arena};
     *state = f;
     return 0;
 }
@@ -70,7 +70,7 @@ static Store *open_ok(Fixture *f)
 
 static void refused(Fixture *f, const char *path, const char *code)
 {
-    diags_init(&f->diags, f->arena);
+    f->diags = (Diags){.arena = f->arena};
     assert_null(store_open(path, &f->diags));
     assert_int_equal(f->diags.world, 1);
     assert_string_equal(f->diags.list.at[0].code, code);
@@ -255,8 +255,7 @@ static void test_long_log(void **state)
 static void write_points(const char *path, const char *prefix, int n, int pipe_end)
 {
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     Store *store = store_open(path, &diags);
     int64_t session = store ? store_session(store, &key, &diags) : 0;
     bool ok = session > 0;
@@ -345,7 +344,7 @@ static void test_full(void **state)
 
 static void read_all(const char *path, Buf *buf)
 {
-    buf_init(buf);
+    *buf = buf_new();
     assert_true(file_read(path, FILE_DATA_MOST, buf));
 }
 
@@ -493,8 +492,7 @@ static void test_checked(void **state)
     StoreKey other = key;
     other.fingerprint = "other";
     int64_t elsewhere = store_session(store, &other, &f->diags);
-    Buf seen;
-    buf_init(&seen);
+    Buf seen = buf_new();
     assert_true(store_put_checked(store, session, "a", TRIAL_CRASHED, NULL, &f->diags));
     assert_true(store_put_checked(store, session, "a", TRIAL_OK, NULL, &f->diags));
     assert_true(store_put_checked(store, session, "b", TRIAL_CRASHED, "why", &f->diags));
@@ -578,8 +576,7 @@ static void test_again(void **state)
     assert_true(store_put_again(store, session, &trial, &f->diags));
     trial.point = "lx=4";
     assert_true(store_put_again(store, session, &trial, &f->diags));
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     assert_true(store_each(store, session, see_order, &text, &f->diags));
     assert_string_equal(text.text, "lx=1 wrong-result 7 2; lx=2 ok 6 3; ");
     buf_release(&text);
@@ -630,7 +627,7 @@ static bool refused_to_others(Fixture *f, const char *path, const char *code)
     if (child == 0) {
         if (geteuid() == 0 && setuid(65534) != 0)
             _exit(2);
-        diags_init(&f->diags, f->arena);
+        f->diags = (Diags){.arena = f->arena};
         Store *store = store_open(path, &f->diags);
         bool told = !store && strcmp(f->diags.list.at[0].code, code) == 0;
         _exit(told ? 0 : 1);
@@ -670,8 +667,7 @@ static void test_damaged_row(void **state)
 static void test_default_path(void **state)
 {
     (void)state;
-    Buf path;
-    buf_init(&path);
+    Buf path = buf_new();
     setenv("FOREWARP_STORE", "/a/b.db", 1);
     store_default_path(&path);
     assert_string_equal(path.text, "/a/b.db");

@@ -197,8 +197,7 @@ static void judge_mutant(Mutants *m, const Spoiler *spoiler, Candidate *candidat
     else if (set < JUDGED)
         m->caught++;
     else {
-        Buf point;
-        buf_init(&point);
+        Buf point = buf_new();
         point_print(&point, derive_space(m->derivation), candidate->point);
         printf("escaped: %s, seen with set %d: %s, %s\n%s\n", spoiler->name, set,
                problem_label(m->problem), point.text, text->text);
@@ -213,8 +212,7 @@ static bool try_one(Mutants *m)
     Point point;
     Candidate candidate;
     Arena *arena = arena_new();
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     space_sample(derive_space(m->derivation), &m->rng, &point);
     const char *name = arena_printf(arena, "k%d", m->serial++);
     bool made = candidate_make(m->problem, m->derivation, &point, name, m->target,
@@ -237,8 +235,8 @@ static void open_mutants(Mutants *m, const char *file, const Binding *size, int 
     *m = (Mutants){.device = device, .way = "", .folder = "/tmp/forewarp-test-XXXXXX"};
     assert_non_null(mkdtemp(m->folder));
     m->arena = arena_new();
-    diags_init(&m->diags, m->arena);
-    rng_seed(&m->rng, seed);
+    m->diags = (Diags){.arena = m->arena};
+    m->rng = rng_new(seed);
     const Workplace place = {.folder = m->folder};
     const char *how;
     m->problem = problem_load(file, &m->diags);
@@ -260,15 +258,14 @@ static void open_mutants(Mutants *m, const char *file, const Binding *size, int 
          (m->derivation =
               derive_new(m->problem->bound, runner_device(m->runner), &m->diags));
     if (!ok) {
-        Buf why;
-        buf_init(&why);
+        Buf why = buf_new();
         diags_print(&why, &m->diags);
         fputs(why.text, stderr);
         buf_release(&why);
     }
     assert_true(ok);
     m->target = target_find(runner_device(m->runner)->target);
-    buf_init(&m->prelude);
+    m->prelude = buf_new();
     emit_prelude(&m->prelude, m->target, m->problem->bound);
 }
 

@@ -28,7 +28,7 @@ static int set_up(void **state)
 {
     Fixture *f = xcalloc(1, sizeof *f);
     f->arena = arena_new();
-    diags_init(&f->diags, f->arena);
+    f->diags = (Diags){.arena = f->arena};
     DeviceModel model;
     assert_true(device_model_find("nvidia-a100", &model));
     describe_model(&model, &f->device);
@@ -167,8 +167,7 @@ static void test_quick_lowering(void **state)
     DeviceModel device;
     describe_device(&f->device, &device);
     FeatureSetting setting = {&device, f->problem->binding, f->problem->nbinding};
-    Rng rng;
-    rng_seed(&rng, 1);
+    Rng rng = rng_new(1);
     for (int i = 0; i < 40; i++) {
         double feature[2][FEATURES];
         Point point;

@@ -20,8 +20,7 @@ static int row_of(const Rule *rule, int64_t n, int64_t m)
 
 static const char *text_of(const Rule *rule, Arena *arena)
 {
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     rule_print(&text, rule);
     return buf_keep(&text, arena);
 }

@@ -206,7 +206,7 @@ typedef struct {
 // Offsets that keep elements apart whose steps meet, with the least top; offset[i] of an
 // absent element is 0. Returns the top; *nodes the branches tried.
 int fuse_allocate(const Live *live, int n, int *offset, int *nodes);
-// Of element i of a fusion: from the first of its calls that touches it to the last.
+// Element i of a fusion is live from the first of its calls that touches it to the last.
 Live fusion_live(const Script *script, const Fusion *fusion, int i);
 
 // cover.c: the cheapest covers, in order -------------------------------------------------

@@ -42,7 +42,7 @@ const char *const fuse_library =
     "def axpy(a: float, x: float, y: float): float = a * x + y;\n"
     "def axpby(a: float, x: float, b: float, y: float): float = a * x + b * y;\n"
     "\n"
-    "// Of arrays of any length: rows of matrices, in the BLAS sequences.\n"
+    "// Arrays of any length: rows of matrices, in the BLAS sequences.\n"
     "size N;\n"
     "def dot(x: [N]float, y: [N]float): float =\n"
     "  zip(x, y) |> reduce(\\sum t -> sum + t.0 * t.1, 0);\n"

@@ -79,7 +79,7 @@ double scalar_round(Scalar scalar, double x)
 
 // Bits ---------------------------------------------------------------------------------
 
-// Of a number that the type has: a double's exponent and digits, moved.
+// The bits of a number that the type has: it moves a double's exponent and digits.
 static uint64_t narrow_bits(Scalar scalar, double x)
 {
     int digits = scalar_info[scalar].digits, top = top_exponent(scalar);

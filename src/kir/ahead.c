@@ -22,7 +22,7 @@ typedef struct {
     Kernel *kernel;
     Block *out; // where the statements of the block go
     int names;
-    // Of the value that is made for another iteration.
+    // A value is made for `iteration` in place of `iter`.
     const Arith *iter, *iteration;
     const Side *from[SIDES_MAX], *to[SIDES_MAX];
     int sides;

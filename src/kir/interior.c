@@ -81,7 +81,7 @@ static const Arith *inside_choice(InteriorSplit *s, const Arith *a, const Arith 
                                   const Arith *y)
 {
     ArithCtx *ctx = s->pass->ctx;
-    // Of max(x, y) and min(x, y), x wins where `margin` >= 0. The position itself is the
+    // In max(x, y) and min(x, y), x wins where `margin` >= 0. The position itself is the
     // side that grows; ranges decide only where both do, because work-items without an
     // element widen them.
     const Arith *margin = a->kind == A_MAX ? arith_sub(ctx, x, y) : arith_sub(ctx, y, x);

@@ -221,7 +221,7 @@ static bool is_shared(const Stm *store, const void *user)
            uses(p->b, store->buffer);
 }
 
-// Of an array of the item the same element in each iteration, or something else?
+// Do the two meet in something else than the same element of an array of the item?
 static bool is_met_elsewhere(const Stm *store, const void *user)
 {
     Pair p = *(const Pair *)user;

@@ -28,9 +28,7 @@ static int add_buffers(const Problem *problem, const char *name, const Type *typ
     const Type *plane[PLANES_MOST];
     int n = MIN(type_planes(arena, type, plane, PLANES_MOST), PLANES_MOST);
     for (int k = 0; k < n; k++) {
-        const Type *scalar = plane[k];
-        while (scalar->kind == T_ARRAY)
-            scalar = scalar->elem;
+        const Type *scalar = type_leaf(plane[k]);
         buffer[k] = (RunnerBuffer){.name = name, .scalar = scalar->scalar};
         arith_is_const(type_count(problem->ir->arith, plane[k]), &buffer[k].count);
     }

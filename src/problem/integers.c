@@ -291,8 +291,7 @@ static const KnownInteger *flow_at(Walk *w, const Expr *e, const IntegerName *en
 static const KnownInteger *flow_of_input(Walk *w, const Type *type, const DrawnInts *drawn,
                                          int *plane)
 {
-    while (type->kind == T_ARRAY)
-        type = type->elem;
+    type = type_leaf(type);
     if (type->kind == T_TUPLE) {
         const KnownInteger *f = tuple(w, type->n);
         for (int i = 0; i < type->n; i++)
@@ -323,9 +322,7 @@ static void limit_types(const Function *main, Walk *w)
     for (int i = 0, at = 0; i < main->nparam; i++) {
         int n = type_planes(w->arena, main->params[i]->type, plane, PLANES_MOST);
         for (int k = 0; k < MIN(n, PLANES_MOST) && at < INPUTS_MOST; k++, at++) {
-            const Type *type = plane[k];
-            while (type->kind == T_ARRAY)
-                type = type->elem;
+            const Type *type = type_leaf(plane[k]);
             int bits = MIN(8 * scalar_info[type->scalar].bytes - 1, 30);
             w->wanted[at] = MIN(w->wanted[at], (int64_t)1 << bits);
         }

@@ -24,13 +24,13 @@ Found pass_run(RefPass pass)
     return pass.found;
 }
 
-void unpack(Scalar scalar, const void *from, int64_t at, int64_t n, double *to)
+void pass_unpack(Scalar scalar, const void *from, int64_t at, int64_t n, double *to)
 {
     scalar_unpack(scalar, (const char *)from + (size_t)at * scalar_device_bytes(scalar), n,
                   to);
 }
 
-void pack(Scalar scalar, const double *from, int64_t at, int64_t n, char *to)
+void pass_pack(Scalar scalar, const double *from, int64_t at, int64_t n, char *to)
 {
     scalar_pack(scalar, from, n, to + (size_t)at * scalar_device_bytes(scalar));
 }

@@ -31,7 +31,7 @@ struct RefPass {
 
 Found pass_run(RefPass pass);
 // n elements from the one at `at` on, to and from numbers.
-void unpack(Scalar scalar, const void *from, int64_t at, int64_t n, double *to);
-void pack(Scalar scalar, const double *from, int64_t at, int64_t n, char *to);
+void pass_unpack(Scalar scalar, const void *from, int64_t at, int64_t n, double *to);
+void pass_pack(Scalar scalar, const double *from, int64_t at, int64_t n, char *to);
 
 #endif

@@ -58,9 +58,7 @@ static double type_bytes(const Problem *problem, const Type *type)
     int n = MIN(type_planes(problem->arena, type, plane, PLANES_MOST), PLANES_MOST);
     double bytes = 0;
     for (int i = 0; i < n; i++) {
-        const Type *scalar = plane[i];
-        while (scalar->kind == T_ARRAY)
-            scalar = scalar->elem;
+        const Type *scalar = type_leaf(plane[i]);
         int64_t count = problem_number(problem, type_count(problem->ir->arith, plane[i]));
         bytes += (double)count * scalar_info[scalar->scalar].bytes;
     }
@@ -104,9 +102,7 @@ static int add_arguments(const Problem *problem, const char *name, const Type *t
     const Type *plane[PLANES_MOST];
     int n = MIN(type_planes(arena, type, plane, PLANES_MOST), PLANES_MOST);
     for (int i = 0; argument && i < n; i++) {
-        const Type *scalar = plane[i];
-        while (scalar->kind == T_ARRAY)
-            scalar = scalar->elem;
+        const Type *scalar = type_leaf(plane[i]);
         Scalar of = scalar->scalar;
         int64_t count = problem_number(problem, type_count(problem->ir->arith, plane[i]));
         argument[i] =

@@ -80,10 +80,10 @@ static void spread_chunk(const RefPass *pass, int64_t at, int64_t n, Found *foun
 {
     (void)found;
     double value[CHUNK], both[2 * CHUNK] = {0};
-    unpack(pass->buffer->scalar, pass->buffer->init, at, n, value);
+    pass_unpack(pass->buffer->scalar, pass->buffer->init, at, n, value);
     for (int64_t k = 0; k < n; k++)
         both[2 * k] = value[k];
-    pack(scalar_of_pairs(pass->buffer->scalar), both, 2 * at, 2 * n, pass->to);
+    pass_pack(scalar_of_pairs(pass->buffer->scalar), both, 2 * at, 2 * n, pass->to);
 }
 
 // Room for the pairs of a buffer; what it holds at first, without a bound.
@@ -104,8 +104,8 @@ static void widen_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found
 {
     (void)found;
     double value[CHUNK];
-    unpack(pass->buffer->scalar, pass->buffer->init, at, n, value);
-    pack(scalar_of_pairs(pass->buffer->scalar), value, at, n, pass->to);
+    pass_unpack(pass->buffer->scalar, pass->buffer->init, at, n, value);
+    pass_pack(scalar_of_pairs(pass->buffer->scalar), value, at, n, pass->to);
 }
 
 // An input as it is, but for halfs, which C++ does not have.
@@ -133,11 +133,11 @@ static void take_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
     (void)found;
     Scalar scalar = pass->buffer->scalar;
     double both[2 * CHUNK], value[CHUNK], packed[CHUNK];
-    unpack(scalar_of_pairs(scalar), pass->raw, 2 * at, 2 * n, both);
+    pass_unpack(scalar_of_pairs(scalar), pass->raw, 2 * at, 2 * n, both);
     for (int64_t k = 0; k < n; k++)
         value[k] = both[2 * k];
-    pack(scalar, value, at, n, pass->to);
-    unpack(scalar, pass->to, at, n, packed);
+    pass_pack(scalar, value, at, n, pass->to);
+    pass_unpack(scalar, pass->to, at, n, packed);
     for (int64_t k = 0; k < n; k++) {
         double by = both[2 * k + 1];
         if (isfinite(value[k]) && packed[k] != value[k])
@@ -348,8 +348,8 @@ static void differ_chunk(const RefPass *pass, int64_t at, int64_t n, Found *foun
 {
     const RunnerBuffer *b = pass->buffer;
     double x[CHUNK], e[CHUNK];
-    unpack(b->scalar, pass->raw, at, n, x);
-    unpack(b->scalar, b->expect, at, n, e);
+    pass_unpack(b->scalar, pass->raw, at, n, x);
+    pass_unpack(b->scalar, b->expect, at, n, e);
     for (int64_t j = 0; j < n; j++) {
         double by = b->bound ? (double)b->bound[at + j] : 0;
         bool allowed = pass->bounded && b->bound && by >= fabs(x[j] - e[j]);
@@ -434,7 +434,7 @@ static void nudge_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found
     size_t size = scalar_device_bytes(pass->buffer->scalar);
     char *to = pass->to + (size_t)at * size; // little-endian, as all we run on
     memcpy(to, (const char *)pass->buffer->init + (size_t)at * size, (size_t)n * size);
-    unpack(pass->buffer->scalar, pass->buffer->init, at, n, value);
+    pass_unpack(pass->buffer->scalar, pass->buffer->init, at, n, value);
     for (int64_t k = 0; k < n; k++)
         if (isfinite(value[k]) && value[k] != 0)
             to[(size_t)k * size] ^= 1;
@@ -589,7 +589,7 @@ static Found each_bound(const ProblemData *data, RefPass pass)
 // The magnitude of each element or, if it is more, the scale.
 static void sizes_of(const RefPass *pass, int64_t at, int64_t n, double *size)
 {
-    unpack(pass->buffer->scalar, pass->buffer->expect, at, n, size);
+    pass_unpack(pass->buffer->scalar, pass->buffer->expect, at, n, size);
     for (int64_t k = 0; k < n; k++)
         size[k] = fmax(fabs(size[k]), pass->scale);
 }
@@ -622,7 +622,7 @@ static void narrow_chunk(const RefPass *pass, int64_t at, int64_t n, Found *foun
 static void diverged_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
     double value[CHUNK], size[CHUNK];
-    unpack(pass->buffer->scalar, pass->buffer->expect, at, n, value);
+    pass_unpack(pass->buffer->scalar, pass->buffer->expect, at, n, value);
     sizes_of(pass, at, n, size);
     for (int64_t k = 0; k < n; k++) {
         found->count += !isfinite(value[k]);

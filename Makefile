@@ -60,7 +60,7 @@ FUZZ_SECONDS ?= 60
 # Whoever says nothing about it builds on all cores.
 PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev/null || echo 2))
 
-.PHONY: site python print-libs all lib tests check unit lint format deps demo bench install uninstall clean fuzz soak
+.PHONY: site python print-libs all lib tests check unit lint format deps demo bench benches install uninstall clean fuzz soak
 .PHONY: force
 .DELETE_ON_ERROR:
 all: $(B)/forewarp
@@ -191,7 +191,9 @@ $(B)/bench/%: bench/%.c $(B)/libforewarp.a
 	$(if $(V),,@echo '  LD   $@')
 	$(Q)$(COMPILE) -O3 -march=native -fopenmp -MMD -MP $(LDFLAGS) -o $@ $< $(B)/libforewarp.a $(LIBS) $(ARGP) $(MPI_LIBS)
 
-bench: $(B)/forewarp $(BENCHES)
+benches: $(BENCHES)
+
+bench: $(B)/forewarp benches
 	FOREWARP=$(abspath $(B))/forewarp B=$(B) bench/run
 
 # A long search without growth, every fault of test/cli/faults.sh, and what `make check` tries

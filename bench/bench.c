@@ -38,8 +38,7 @@ static bool one_candidate(const char *text, const Derivation *derivation, Proble
     Problem *again = bound_problem(text, diags);
     Point point;
     Candidate candidate;
-    Buf prelude;
-    buf_init(&prelude);
+    Buf prelude = buf_new();
     const Target *target = target_find("opencl");
     space_sample(derive_space(derivation), rng, &point);
     ArithMark mark = arith_mark(problem->ir->arith);
@@ -60,18 +59,15 @@ static bool one_candidate(const char *text, const Derivation *derivation, Proble
 static bool bench_compile(void)
 {
     enum { CANDIDATES = 2000 };
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     Arena *arena = arena_new();
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     DeviceInfo device = {
         .max_group = 1024, .max_item = {1024, 1024, 64}, .local_bytes = 49152, .warp = 32};
-    bool ok = file_read("examples/jacobi2d.fw", &text);
+    bool ok = file_read("examples/jacobi2d.fw", FILE_TEXT_MOST, &text);
     Problem *problem = ok ? bound_problem(text.text, &diags) : NULL;
     Derivation *derivation = problem ? derive_new(problem->bound, &device, &diags) : NULL;
-    Rng rng;
-    rng_seed(&rng, 1);
+    Rng rng = rng_new(1);
     double start = cpu_s();
     for (int i = 0; i < CANDIDATES && derivation && ok; i++)
         ok = one_candidate(text.text, derivation, problem, &rng, arena, &diags);
@@ -137,8 +133,7 @@ static double best_of(Kernel2D *kernel, long n)
 static bool tune_anew(const char *program, long n, const char *device, double seconds,
                       Arena *arena, TuneResult *result)
 {
-    Diags diags;
-    diags_init(&diags, arena);
+    Diags diags = {.arena = arena};
     char path[64];
     snprintf(path, sizeof path, "examples/%s.fw", program);
     Problem *problem = problem_load(path, &diags);
@@ -153,8 +148,7 @@ static bool tune_anew(const char *program, long n, const char *device, double se
                            .fresh = true};
     bool ok = problem && problem_bind(problem, binding, 2, &diags) &&
               tune(problem, &options, arena, result, &diags);
-    Buf text;
-    buf_init(&text);
+    Buf text = buf_new();
     diags_print(&text, &diags);
     fputs(text.text, stderr);
     buf_release(&text);

@@ -48,7 +48,7 @@ typedef struct {
     const char *doc;
 } OptionRow;
 typedef enum {
-#define OPTION(id, letter, name, arg, commands, doc) OPTION_##id,
+#define OPTION(id, letter, name, arg, takes, commands, doc) OPTION_##id,
 #include "cli/options.def"
 #undef OPTION
     OPTIONS
@@ -92,11 +92,10 @@ struct Options {
     uint64_t seed;
     double budget_s;
     int64_t budget_trials;
-    int random_repeat;
     const char *features, *leave_out, *points, *model, *prior;
     const char *csv, *derivation, *print, *again;
     bool derived, written, unchecked;
-    int64_t number, threads, sample, limit, repeat;
+    int64_t number, threads, sample, limit, repeat, random_repeat;
     const char *where, *loading;
     GoalTexts goal;
     double share, quiet_s; // as of TuneOptions

@@ -8,7 +8,8 @@
 #include <string.h>
 
 const OptionRow option_rows[OPTIONS] = {
-#define OPTION(id, letter, name, arg, commands, doc) {letter, name, arg, commands, doc},
+#define OPTION(id, letter, name, arg, takes, commands, doc)                                \
+    {letter, name, arg, commands, doc},
 #include "cli/options.def"
 #undef OPTION
 };
@@ -22,6 +23,20 @@ static bool wrong(Options *o, const char *what, const char *text)
 static bool is_whole(const char *text)
 {
     return *text && text[strspn(text, "0123456789")] == 0 && strlen(text) < 19;
+}
+
+static bool parse_seed(Options *o, char *text)
+{
+    o->seed = strtoull(text, NULL, 10);
+    return is_whole(text) || wrong(o, "a seed is a whole number", text);
+}
+
+static bool parse_features(Options *o, char *text)
+{
+    o->features = text;
+    return strcmp(text, column_set_name[COLUMNS_PAPER]) == 0 ||
+           strcmp(text, column_set_name[COLUMNS_ALL]) == 0 ||
+           wrong(o, "--features takes paper or all", text);
 }
 
 static bool parse_sizes(Options *o, char *text)
@@ -87,22 +102,10 @@ static bool parse_metric(Options *o, char *text)
     return true;
 }
 
-static bool parse_objective(Options *o, const char *text)
+static bool parse_objective(Options *o, char *text)
 {
     VEC_PUSH(o->arena, &o->goal.objective, ((GoalText){NULL, text, "--objective"}));
     return *text || wrong(o, "--objective takes an expression", text);
-}
-
-// A file of its own: neither standard output, where others write, nor without a name, which
-// a store loses when the command ends.
-static bool parse_file(Options *o, OptionId option, char *text, const char **path)
-{
-    *path = text;
-    return (text[0] && strcmp(text, "-") != 0) ||
-           wrong(o,
-                 arena_printf(o->arena, "--%s takes the name of a file",
-                              option_rows[option].name),
-                 text);
 }
 
 // Where nothing goes to several files, the second would be taken for written.
@@ -147,20 +150,7 @@ static bool parse_in(Options *o, char *text)
     return true;
 }
 
-enum { COUNT_MOST = 10000000 };
-
-static bool parse_count(Options *o, OptionId option, const char *text, int64_t most,
-                        int64_t *count)
-{
-    *count = strtoll(text, NULL, 10);
-    if (is_whole(text) && *count > 0 && *count <= most)
-        return true;
-    const char *what = arena_printf(o->arena, "--%s takes a whole number from 1 to %lld",
-                                    option_rows[option].name, (long long)most);
-    return wrong(o, what, text);
-}
-
-static bool parse_math(Options *o, const char *text)
+static bool parse_math(Options *o, char *text)
 {
     return math_find(text, &o->math) ||
            wrong(o, "--math takes standard, exact, strict or fast", text);
@@ -181,7 +171,7 @@ static bool parse_extra(Options *o, char *text)
     return true;
 }
 
-static bool parse_colour(Options *o, const char *text)
+static bool parse_colour(Options *o, char *text)
 {
     static const char *const when[] = {"auto", "always", "never"};
     int i = FIND_TEXT(when, COUNTOF(when), text);
@@ -189,7 +179,7 @@ static bool parse_colour(Options *o, const char *text)
     return i >= 0 || wrong(o, "--color takes auto, always or never", text);
 }
 
-static bool parse_stages(Options *o, const char *text)
+static bool parse_stages(Options *o, char *text)
 {
     char end;
     return (sscanf(text, "%7d,%7d%c", &o->stage[0], &o->stage[1], &end) == 2 &&
@@ -197,74 +187,61 @@ static bool parse_stages(Options *o, const char *text)
            wrong(o, "--stages takes N,M, both above 0", text);
 }
 
+enum { COUNT_MOST = 10000000 };
+
+// How the value of an option is read. OWN_FILE: neither standard output, where others
+// write, nor without a name, which a store loses when the command ends.
+#define READ(function)                                                                     \
+    {                                                                                      \
+        .read = function                                                                   \
+    }
+#define FLAG(field)                                                                        \
+    {                                                                                      \
+        TAKES_FLAG, offsetof(Options, field)                                               \
+    }
+#define TEXT(field)                                                                        \
+    {                                                                                      \
+        TAKES_TEXT, offsetof(Options, field)                                               \
+    }
+#define OWN_FILE(field)                                                                    \
+    {                                                                                      \
+        TAKES_FILE, offsetof(Options, field)                                               \
+    }
+#define COUNT(field, most)                                                                 \
+    {                                                                                      \
+        TAKES_COUNT, offsetof(Options, field), most                                        \
+    }
+static const struct {
+    enum { TAKES_OTHER, TAKES_FLAG, TAKES_TEXT, TAKES_FILE, TAKES_COUNT } kind;
+    size_t field;
+    int64_t most;
+    bool (*read)(Options *o, char *text);
+} takes_of[OPTIONS] = {
+#define OPTION(id, letter, name, arg, takes, commands, doc) takes,
+#include "cli/options.def"
+#undef OPTION
+};
+
 bool cli_take_option(Options *o, OptionId option, char *arg)
 {
+    void *field = (char *)o + takes_of[option].field;
+    const char *name = option_rows[option].name;
+    long long most = takes_of[option].most;
     o->given |= (uint64_t)1 << option;
-    switch (option) {
-    case OPTION_SIZES: return parse_sizes(o, arg);
-    case OPTION_DEVICE: return parse_device(o, arg);
-    case OPTION_SEED:
-        o->seed = strtoull(arg, NULL, 10);
-        return is_whole(arg) || wrong(o, "a seed is a whole number", arg);
-    case OPTION_JSON: o->json = arg; return true;
-    case OPTION_STRATEGY: o->strategy = arg; return true;
-    case OPTION_BUDGET: return parse_budget(o, arg);
-    case OPTION_OUT: return parse_out(o, arg);
-    case OPTION_IN: return parse_in(o, arg);
-    case OPTION_POINT: o->point = arg; return true;
-    case OPTION_BEST: o->best = true; return true;
-    case OPTION_TARGET: o->target = arg; return true;
-    case OPTION_ANY_DEVICE: return o->any_device = true;
-    case OPTION_HOST: return o->host = true;
-    case OPTION_BINARY: return o->binary = true;
-    case OPTION_CHECK: o->check = true; return true;
-    case OPTION_STORE: return parse_file(o, option, arg, &o->store);
-    case OPTION_FRESH: o->fresh = true; return true;
-    case OPTION_DEVICE_MODEL: o->device_model = arg; return true;
-    case OPTION_LIVE: return o->live = true;
-    case OPTION_RANDOM_REPEAT:
-        o->random_repeat = atoi(arg);
-        return (is_whole(arg) && o->random_repeat > 0 && strlen(arg) < 8) ||
-               wrong(o, "--random-repeat takes a whole number above 0", arg);
-    case OPTION_NUMBER: return parse_count(o, option, arg, COUNT_MOST, &o->number);
-    case OPTION_THREADS: return parse_count(o, option, arg, COUNT_MOST, &o->threads);
-    case OPTION_CSV: o->csv = arg; return true;
-    case OPTION_AGAIN: o->again = arg; return true;
-    case OPTION_WRITTEN: o->written = true; return true;
-    case OPTION_DERIVED: o->derived = true; return true;
-    case OPTION_UNCHECKED: o->unchecked = true; return true;
-    case OPTION_SAMPLE: return parse_count(o, option, arg, COUNT_MOST, &o->sample);
-    case OPTION_DERIVATION: o->derivation = arg; return true;
-    case OPTION_PRINT: o->print = arg; return true;
-    case OPTION_MODEL: o->model = arg; return true;
-    case OPTION_POINTS: o->points = arg; return true;
-    case OPTION_SHARES: o->shares = true; return true;
-    case OPTION_LEAVE_OUT: o->leave_out = arg; return true;
-    case OPTION_FEATURES:
-        o->features = arg;
-        return strcmp(arg, column_set_name[COLUMNS_PAPER]) == 0 ||
-               strcmp(arg, column_set_name[COLUMNS_ALL]) == 0 ||
-               wrong(o, "--features takes paper or all", arg);
-    case OPTION_LOADING: o->loading = arg; return true;
-    case OPTION_EXTRA: return parse_extra(o, arg);
-    case OPTION_MATH: return parse_math(o, arg);
-    case OPTION_PRIOR: o->prior = arg; return true;
-    case OPTION_MPI: return o->mpi = true;
-    case OPTION_SANDBOX: return o->sandbox = true;
-    case OPTION_MEASURE: return o->measure = true;
-    case OPTION_REPEAT: return parse_count(o, option, arg, COUNT_MOST, &o->repeat);
-    case OPTION_LIMIT: return parse_count(o, option, arg, COUNT_MOST, &o->limit);
-    case OPTION_WHERE: o->where = arg; return true;
-    case OPTION_OBJECTIVE: return parse_objective(o, arg);
-    case OPTION_METRIC: return parse_metric(o, arg);
-    case OPTION_STAGES: return parse_stages(o, arg);
-    case OPTION_SAMPLES: return parse_count(o, option, arg, TRIAL_SAMPLES, &o->samples);
-    case OPTION_T4: return parse_file(o, option, arg, &o->t4);
-    case OPTION_CACHE: return parse_file(o, option, arg, &o->cache);
-    case OPTION_QUIET: o->quiet = true; return true;
-    case OPTION_COLOUR: return parse_colour(o, arg);
-    case OPTION_COMPLETION: o->completion = arg; return true;
-    case OPTIONS: break;
+    switch (takes_of[option].kind) {
+    case TAKES_FLAG: return *(bool *)field = true;
+    case TAKES_TEXT: *(const char **)field = arg; return true;
+    case TAKES_FILE:
+        *(const char **)field = arg;
+        return (arg[0] && strcmp(arg, "-") != 0) ||
+               wrong(o, arena_printf(o->arena, "--%s takes the name of a file", name), arg);
+    case TAKES_COUNT: {
+        int64_t count = *(int64_t *)field = strtoll(arg, NULL, 10);
+        const char *what =
+            arena_printf(o->arena, "--%s takes a whole number from 1 to %lld", name, most);
+        return (is_whole(arg) && count > 0 && count <= most) || wrong(o, what, arg);
     }
-    BUG("an option out of the table");
+    case TAKES_OTHER: break;
+    }
+    return takes_of[option].read(o, arg);
 }

@@ -31,69 +31,9 @@ static bool is_one_stage(const Options *o)
     return !o->strategy || strcmp(o->strategy, "two-stage") != 0;
 }
 
-static bool takes_no_best(const Options *o)
-{
-    return !o->best;
-}
-
-static bool prints_no_host(const Options *o)
-{
-    return !o->host;
-}
-
-static bool has_points(const Options *o)
-{
-    return o->points;
-}
-
-static bool prints_shares(const Options *o)
-{
-    return o->shares;
-}
-
-static bool prints_no_shares(const Options *o)
-{
-    return !o->shares;
-}
-
-static bool has_weights(const Options *o)
-{
-    return o->model;
-}
-
-static bool prints_library(const Options *o)
-{
-    return o->print;
-}
-
-static bool is_described(const Options *o)
-{
-    return o->device_model;
-}
-
 static bool is_linear(const Options *o)
 {
     return strcmp(o->file, "linear") == 0;
-}
-
-static bool is_again(const Options *o)
-{
-    return o->again;
-}
-
-static bool explores_expressions(const Options *o)
-{
-    return !o->derived;
-}
-
-static bool is_not_again(const Options *o)
-{
-    return !o->again;
-}
-
-static bool runs_nothing(const Options *o)
-{
-    return !o->device_given;
 }
 
 static bool follows_steps(const Options *o)
@@ -106,40 +46,48 @@ static bool follows_no_steps(const Options *o)
     return !follows_steps(o);
 }
 
-// The first row that fits says it.
+// The first row that fits says it: all options of `with` are given, none of `without`, and
+// the test, if there is one, holds.
 static const struct {
     int commands;
-    bool (*is)(const Options *o);
-    const char *what;
     uint64_t refused;
+    const char *what;
+    uint64_t with, without;
+    bool (*is)(const Options *o);
 } uses[] = {
-    {FOR_RUN | FOR_TUNE | FOR_EMIT, is_template, "templates",
-     GIVEN(EXTRA) | GIVEN(LOADING)},
-    {FOR_RUN | FOR_TUNE | FOR_EMIT, is_script, "scripts", GIVEN(EXTRA) | GIVEN(LOADING)},
-    {FOR_TUNE, asks_no_model, "strategies other than ranked and predicted", GIVEN(MODEL)},
-    {FOR_TUNE, is_one_stage, "strategies other than two-stage", GIVEN(STAGES)},
-    {FOR_RUN | FOR_EMIT | FOR_FEATURES, takes_no_best, "use without --best",
-     GIVEN(ANY_DEVICE)},
-    {FOR_EMIT | FOR_FEATURES, takes_no_best, "use without --best", GIVEN(STORE)},
-    {FOR_EMIT, prints_no_host, "use without --host", GIVEN(BINARY)},
-    {FOR_EMIT | FOR_FEATURES | FOR_COUNT | FOR_FUSE | FOR_PREDICT, is_described,
-     "a described device", GIVEN(DEVICE)},
-    {FOR_FUSE, prints_library, "--print", ~(GIVEN(PRINT) | GIVEN(COLOUR) | GIVEN(SIZES))},
-    {FOR_FUSE, is_script, "the calls of a script", GIVEN(DEVICE) | GIVEN(DEVICE_MODEL)},
-    {FOR_EXPLORE, runs_nothing, "use without --device", GIVEN(SAMPLE) | GIVEN(UNCHECKED)},
-    {FOR_EXPLORE, explores_expressions, "random expressions", GIVEN(MODEL)},
-    {FOR_EXPLORE, is_not_again, "use without --again", GIVEN(WRITTEN)},
-    {FOR_EXPLORE, is_again, "rows measured again",
-     GIVEN(NUMBER) | GIVEN(THREADS) | GIVEN(DERIVED) | GIVEN(SAMPLE)},
-    {FOR_PREDICT, has_points, "predictions of recorded points", GIVEN(JSON) | GIVEN(POINT)},
-    {FOR_PREDICT, prints_shares, "--shares", GIVEN(MODEL) | GIVEN(POINT) | GIVEN(POINTS)},
-    {FOR_PREDICT, prints_no_shares, "use without --shares",
-     GIVEN(DEVICE_MODEL) | GIVEN(TARGET) | GIVEN(SEED) | GIVEN(BUDGET)},
-    {FOR_PREDICT, has_weights, "weights of a file", GIVEN(DEVICE)},
-    {FOR_REPLAY, follows_steps, "a heuristic file", GIVEN(REPEAT) | GIVEN(PRIOR)},
-    {FOR_REPLAY, follows_no_steps, "strategies other than heuristic files", GIVEN(SIZES)},
-    {FOR_FIT, is_linear, "a fit of weights",
-     GIVEN(FEATURES) | GIVEN(LEAVE_OUT) | GIVEN(SEED)},
+    {FOR_RUN | FOR_TUNE | FOR_EMIT, GIVEN(EXTRA) | GIVEN(LOADING), "templates",
+     .is = is_template},
+    {FOR_RUN | FOR_TUNE | FOR_EMIT, GIVEN(EXTRA) | GIVEN(LOADING), "scripts",
+     .is = is_script},
+    {FOR_TUNE, GIVEN(MODEL), "strategies other than ranked and predicted",
+     .is = asks_no_model},
+    {FOR_TUNE, GIVEN(STAGES), "strategies other than two-stage", .is = is_one_stage},
+    {FOR_RUN | FOR_EMIT | FOR_FEATURES, GIVEN(ANY_DEVICE), "use without --best",
+     .without = GIVEN(BEST)},
+    {FOR_EMIT | FOR_FEATURES, GIVEN(STORE), "use without --best", .without = GIVEN(BEST)},
+    {FOR_EMIT, GIVEN(BINARY), "use without --host", .without = GIVEN(HOST)},
+    {FOR_EMIT | FOR_FEATURES | FOR_COUNT | FOR_FUSE | FOR_PREDICT, GIVEN(DEVICE),
+     "a described device", GIVEN(DEVICE_MODEL)},
+    {FOR_FUSE, ~(GIVEN(PRINT) | GIVEN(COLOUR) | GIVEN(SIZES)), "--print", GIVEN(PRINT)},
+    {FOR_FUSE, GIVEN(DEVICE) | GIVEN(DEVICE_MODEL), "the calls of a script",
+     .is = is_script},
+    {FOR_EXPLORE, GIVEN(SAMPLE) | GIVEN(UNCHECKED), "use without --device",
+     .without = GIVEN(DEVICE)},
+    {FOR_EXPLORE, GIVEN(MODEL), "random expressions", .without = GIVEN(DERIVED)},
+    {FOR_EXPLORE, GIVEN(WRITTEN), "use without --again", .without = GIVEN(AGAIN)},
+    {FOR_EXPLORE, GIVEN(NUMBER) | GIVEN(THREADS) | GIVEN(DERIVED) | GIVEN(SAMPLE),
+     "rows measured again", GIVEN(AGAIN)},
+    {FOR_PREDICT, GIVEN(JSON) | GIVEN(POINT), "predictions of recorded points",
+     GIVEN(POINTS)},
+    {FOR_PREDICT, GIVEN(MODEL) | GIVEN(POINT) | GIVEN(POINTS), "--shares", GIVEN(SHARES)},
+    {FOR_PREDICT, GIVEN(DEVICE_MODEL) | GIVEN(TARGET) | GIVEN(SEED) | GIVEN(BUDGET),
+     "use without --shares", .without = GIVEN(SHARES)},
+    {FOR_PREDICT, GIVEN(DEVICE), "weights of a file", GIVEN(MODEL)},
+    {FOR_REPLAY, GIVEN(REPEAT) | GIVEN(PRIOR), "a heuristic file", .is = follows_steps},
+    {FOR_REPLAY, GIVEN(SIZES), "strategies other than heuristic files",
+     .is = follows_no_steps},
+    {FOR_FIT, GIVEN(FEATURES) | GIVEN(LEAVE_OUT) | GIVEN(SEED), "a fit of weights",
+     .is = is_linear},
 };
 
 bool cli_refuse(Options *o, const char *what, uint64_t options)
@@ -155,7 +103,8 @@ bool cli_allows(Options *o)
 {
     int command = 1 << (int)(o->command - commands);
     for (int i = 0; i < COUNTOF(uses); i++)
-        if (uses[i].commands & command && uses[i].is(o) &&
+        if (uses[i].commands & command && (o->given & uses[i].with) == uses[i].with &&
+            !(o->given & uses[i].without) && (!uses[i].is || uses[i].is(o)) &&
             !cli_refuse(o, uses[i].what, uses[i].refused))
             return false;
     return true;

@@ -104,13 +104,7 @@ bool has_chain(const Expr *expr)
 
 static int64_t bytes_of(const Type *type)
 {
-    double count = 1;
-    for (; type->kind == T_ARRAY; type = type->elem)
-        count *= (double)arith_most(type->len);
-    int64_t bytes = type->kind == T_SCALAR ? scalar_info[type->scalar].bytes : 0;
-    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
-        bytes += bytes_of(type->item[i]);
-    return (int64_t)MIN(count * (double)bytes, 0x1p50);
+    return (int64_t)MIN(type_bytes(type, NULL, NULL), 0x1p50);
 }
 
 int64_t chain_split(const Expr *map)
@@ -210,6 +204,13 @@ int64_t fold_elem_bytes(const Expr *expr)
     return keeps_order(expr) && shares(expr) ? bytes_of(expr->type) : 0;
 }
 
+int64_t shared_fold_bytes(const Expr *expr)
+{
+    return expr_is(expr, P_REDUCE) && expr->type->kind != T_ARRAY && can_share(expr, 0)
+               ? bytes_of(expr->type)
+               : 0;
+}
+
 int64_t scan_row_length(const Expr *map)
 {
     int64_t len;
@@ -222,15 +223,27 @@ int64_t scan_elem_bytes(const Expr *expr)
     return expr_is(expr, P_SCAN) && shares(expr) ? bytes_of(expr->type->elem) : 0;
 }
 
+// What a group makes before it shares a fold or prefix of neighbours: what is computed of
+// the elements, array by array.
+static int64_t input_bytes(const Expr *in)
+{
+    int64_t bytes = 0;
+    for (int i = 0; is_zip(in, 1) && i < in->narg; i++)
+        bytes += input_bytes(in->arg[i]);
+    return is_zip(in, 1) || in->kind != E_PATTERN || in->pattern == P_ARRAY
+               ? bytes
+               : bytes_of(in->type);
+}
+
 // The bytes that the items keep for each prefix: a row, padded, and what precedes each
-// item. inputs: counts what is computed for it, too.
+// item. inputs: counts what is computed for it, and for folds of neighbours, too.
 static int64_t scan_bytes(const Expr *expr, bool inputs)
 {
     int64_t len, bytes = 0;
     if (expr_is(expr, P_SCAN) && arith_is_const(expr->type->len, &len))
         bytes = bytes_of(expr->type) / MAX(len, 1) * (len + SCAN_MORE);
-    if (expr_is(expr, P_SCAN) && inputs && expr->arg[1]->kind == E_PATTERN)
-        bytes += bytes_of(expr->arg[1]->type);
+    if (inputs && (expr_is(expr, P_SCAN) || (keeps_order(expr) && shares(expr))))
+        bytes += input_bytes(expr->arg[1]);
     for (int i = 0; i < expr->narg; i++)
         bytes += scan_bytes(expr->arg[i], inputs);
     return expr->fun ? bytes + scan_bytes(expr->fun->arg[0], inputs) : bytes;
@@ -260,7 +273,7 @@ int64_t chain_length(const Expr *map, LengthOf *length, const void *user)
 
 int64_t chain_scan_bytes(const Expr *map)
 {
-    return chain_depth(map) ? scan_bytes(map->fun->arg[0], false) : 0;
+    return scan_bytes(map->fun->arg[0], false);
 }
 
 // Is an array of scalars read by a map of it, element by element, and by nothing else that

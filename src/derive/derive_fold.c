@@ -7,10 +7,20 @@
 
 #include <string.h>
 
-// Besides what is held, a group needs a word an item for its folds.
-static int64_t fold_room(const Derivation *d)
+// Besides what is held, a group needs a word an item for its folds; and more where local
+// memory is asked for by the launch, whose arrays begin at multiples of 1,024 bytes.
+int64_t fold_room(const Derivation *d)
 {
-    return d->device.local_bytes - 1024 * (int)sizeof(double);
+    enum { WORDS = 1024 * sizeof(double), DECLARED = 48 << 10, BETWEEN = 6 << 10 };
+    int64_t room = d->device.local_bytes - WORDS;
+    return room <= DECLARED ? room : room - BETWEEN;
+}
+
+// What an item needs beyond that word: its elements, and an eighth of them at the next
+// levels.
+static int64_t fold_more(const Derivation *d)
+{
+    return MAX(d->shape.item_bytes * 9 / 8 - (int)sizeof(double), 0);
 }
 
 bool has_folds(const Shape *shape)
@@ -25,23 +35,35 @@ void settle_rows(Derivation *d)
     d->shape.long_rows |= !fits || d->shape.row_bytes > fold_room(d);
 }
 
+// The rows that a group does side by side have room in its local memory; together: all
+// items do one row.
+static void constrain_rows(Derivation *d, bool together, Diags *diags)
+{
+    AutoBuf bytes = buf_new(); // of a row
+    buf_printf(&bytes, "%lld", (long long)d->shape.scan_bytes);
+    if (d->shape.row_bytes <= fold_room(d))
+        buf_printf(&bytes, " + (hold == 'local') * %lld", (long long)d->shape.row_bytes);
+    if (fold_more(d))
+        buf_printf(&bytes, " + lx * %s%lld", together ? "ly * " : "",
+                   (long long)fold_more(d));
+    constrain(d, diags, "fold == 'item' or %s(%s) <= %lld", together ? "" : "ly * ",
+              bytes.text, (long long)fold_room(d));
+}
+
 static void add_row_params(Derivation *d, Diags *diags)
 {
-    if (d->shape.product && !language_is(d->device.target, LANGUAGE_C))
-        return; // all items of a group do one row
+    const bool loops = language_is(d->device.target, LANGUAGE_C);
+    const bool together = d->shape.product && !loops;
     // Items that are a loop cannot wait for each other.
-    bool threads = !language_is(d->device.target, LANGUAGE_C) && d->shape.short_row < 2048;
-    char held[64] = "";
-    if (d->shape.row_bytes <= fold_room(d))
-        snprintf(held, sizeof held, "(hold == 'local') * %lld + ",
-                 (long long)d->shape.row_bytes);
+    const bool threads = !together && !loops && d->shape.short_row < 2048;
+    if (threads || fold_more(d))
+        constrain_rows(d, together, diags);
+    if (together)
+        return;
     if (!threads)
         space_constrain(d->space, "fold == 'item' or ly == 1", diags);
     else if (d->shape.dims == 1)
         space_constrain(d->space, "fold != 'item' or ly == 1", diags);
-    if (threads)
-        constrain(d, diags, "fold == 'item' or ly * (%s%lld) <= %lld", held,
-                  (long long)d->shape.scan_bytes, (long long)fold_room(d));
     if (d->shape.dims > 2)
         space_constrain(d->space, "fold == 'item' or lz == 1", diags);
     if (d->shape.dims == 1 && d->shape.rectangular)
@@ -169,6 +191,9 @@ void add_group_params(Derivation *d, Diags *diags)
     if (d->shape.whole > longest_chain(d->shape.whole))
         constrain(d, diags, "groups * lx * lanes * %lld >= %lld",
                   (long long)longest_chain(d->shape.whole), (long long)d->shape.whole);
+    if (fold_more(d))
+        constrain(d, diags, "lx * %lld <= %lld", (long long)fold_more(d),
+                  (long long)fold_room(d));
     if (!d->shape.order)
         return;
     constrain(d, diags, "hold == 'again' or (%lld // groups + lx * lanes) * %lld <= %lld",
@@ -184,11 +209,20 @@ static void choose_groups(const Derivation *d, Point *point)
     set_values(d, point, "groups=1024 hold=again");
 }
 
+// Where that is too much for a group, less is held, and then there are fewer items.
 static void choose_share(const Derivation *d, Point *point, int64_t most)
 {
-    for (int64_t share = most; share >= 4; share /= 2)
-        if (set_number(d, point, "share", share) && space_valid(d->space, point))
-            return;
+    const Point before = *point;
+    for (int way = 0; way < 4; way++) {
+        if (way)
+            set_values(d, point, "hold=again");
+        if (way > 1)
+            set_number(d, point, "lx", 256 >> way);
+        for (int64_t share = most; share >= 4; share /= 2)
+            if (set_number(d, point, "share", share) && space_valid(d->space, point))
+                return;
+    }
+    *point = before;
     set_number(d, point, "share", 0);
 }
 
@@ -306,5 +340,7 @@ void fold_plain(const Derivation *d, Point *point)
         choose_groups(d, point);
     if (!space_valid(d->space, point))
         space_set(d->space, point, "hold", "again");
+    for (int64_t items = 128; items > 0 && !space_valid(d->space, point); items /= 2)
+        set_number(d, point, "lx", items);
     set_join(d, point);
 }

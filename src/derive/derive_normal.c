@@ -456,6 +456,15 @@ static bool reads_long_columns(const Expr *map)
            arith_is_const(map->type->elem->len, &length) && length > INNER_MOST;
 }
 
+// Does it name a prefix that is too long for a group? An item would keep all of it, as it
+// does of each that items cannot share.
+static bool keeps_long_prefix(const DeriveWalk *w, const Expr *map)
+{
+    enum { KEPT_MOST = 16 << 10 };
+    return map->dims == 1 && map->fun->arg[0]->kind == E_LET &&
+           chain_scan_bytes(map) > (chain_depth(map) ? w->room : KEPT_MOST);
+}
+
 // An array that each name of the chain would read is found where it is read.
 static void inline_arrays(DeriveWalk *w, Path at)
 {
@@ -483,9 +492,10 @@ static bool part_nest(DeriveWalk *w, Path at)
     bool columns = !w->deep && reads_long_columns(walk_node(w, at));
     if (columns)
         inline_arrays(w, walk_below(w, at, CHILD_FUN));
-    if (ends || columns)
+    bool prefix = !w->deep && keeps_long_prefix(w, walk_node(w, at));
+    if (ends || columns || prefix)
         part_lets(w, at);
-    return begins || ends || columns;
+    return begins || ends || columns || prefix;
 }
 
 // Several folds of one pair of rows are a product each: the first becomes an array, which
@@ -608,6 +618,13 @@ static void normal_at(DeriveWalk *w, Path at, bool host)
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
     if (!expr)
         return;
+    // An item would keep all of what rows of several arrays are folded to.
+    if (expr_is(expr, P_REDUCE) &&
+        (expr->type->kind == T_TUPLE || expr->arg[1]->type->elem->kind == T_TUPLE) &&
+        walk_apply_plain(w, RULE_REDUCE_MAP_INTERCHANGE, at)) {
+        normal_at(w, at, host);
+        return;
+    }
     // A prefix that items cannot share as it stands may be one of what a map makes.
     if (expr_is(expr, P_SCAN) && !folds_by_parts(expr))
         walk_apply_plain(w, RULE_SCAN_FISSION, at);

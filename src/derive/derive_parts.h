@@ -40,6 +40,7 @@ typedef struct {
     int64_t row, short_row; // elements of the longest of these, at usual sizes; at least
     int64_t row_bytes;      // what a group may hold of it
     int64_t scan_bytes;     // what it must: of the prefixes that its items share
+    int64_t item_bytes;     // of the largest result of a fold that items share
     bool product;           // a fold over each pair of rows of two arrays
     int unit_bytes;         // of its factors on matrix units; 0: they do not do it
     int64_t tall, wide;     // how many rows of the one, and of the other, at usual sizes
@@ -65,6 +66,7 @@ typedef struct {
 } OrderParam;
 
 enum { TILES_MOST = 14 };
+enum { GROUPS_MOST = 65535 }; // along y and z, on CUDA
 
 struct Derivation {
     const Program *program;
@@ -108,7 +110,8 @@ int64_t line_items(const Derivation *d, const Point *point);
 void add_product_params(Derivation *derivation, Diags *diags);
 // Valid points to try first, the best by an estimate first; how many.
 int product_first(const Derivation *derivation, Point *point, int max);
-bool has_folds(const Shape *shape); // folds or prefixes, which have parameters
+int64_t fold_room(const Derivation *derivation); // bytes of local memory for rows
+bool has_folds(const Shape *shape);              // folds or prefixes, which have parameters
 // What a group cannot do in local memory is no chain for it.
 void settle_rows(Derivation *derivation);
 // Terms of a fold of that many that one accumulator of any point adds.
@@ -234,10 +237,11 @@ bool folds_same(const Expr *map);
 bool reads_near(const Expr *expr);
 int64_t fold_elem_bytes(const Expr *expr); // of a fold that keeps its order; 0: it is none
 int64_t
-scan_elem_bytes(const Expr *expr);        // of a prefix that items may share; 0: it is none
-int64_t scan_row_length(const Expr *map); // of prefixes of rows; 0: it is no map of them
-int64_t chain_scan_bytes(const Expr *map); // that it must, for prefixes
-enum { SCAN_MORE = 1200 };                 // elements more of a prefix by up to 256 items
+scan_elem_bytes(const Expr *expr); // of a prefix that items may share; 0: it is none
+int64_t shared_fold_bytes(const Expr *expr); // of a fold's result; 0: items do not share it
+int64_t scan_row_length(const Expr *map);    // of prefixes of rows; 0: it is no map of them
+int64_t chain_scan_bytes(const Expr *map);   // that it must, for prefixes
+enum { SCAN_MORE = 1200 };                   // elements more of a prefix by up to 256 items
 
 // derive_ask.c
 bool is_map(const Expr *expr);

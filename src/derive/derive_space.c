@@ -15,18 +15,8 @@ static void note_window(Shape *shape, const Expr *part, int dims)
     if (!is_window(part, dims))
         return;
     shape->window = true;
-    int64_t bytes = 0;
     const Type *elem = type_elem(part->arg[0]->type, dims);
-    const Type *tuple = type_tuple_of(elem);
-    if (tuple)
-        for (int i = 0; i < tuple->n; i++)
-            bytes += tuple->item[i]->kind == T_SCALAR
-                         ? scalar_info[tuple->item[i]->scalar].bytes
-                         : 16;
-    else
-        bytes = scalar_info[elem->kind == T_ARRAY ? S_DOUBLE : elem->scalar].bytes *
-                MAX(elem->width, 1);
-    shape->tile_bytes += bytes;
+    shape->tile_bytes += (int64_t)MIN(type_bytes(elem, NULL, NULL), 0x1p50);
     for (int k = 0; k < dims; k++) {
         int64_t size = 1;
         arith_is_const(part->num[2 * k], &size);
@@ -39,6 +29,12 @@ static void note_inner(const Expr *expr, void *shape)
 {
     Shape *s = shape;
     s->inner = MAX(s->inner, inner_length(expr));
+}
+
+static void note_items(const Expr *expr, void *shape)
+{
+    Shape *s = shape;
+    s->item_bytes = MAX(s->item_bytes, shared_fold_bytes(expr));
 }
 
 static void note_folds(Shape *shape, const Expr *map)
@@ -580,12 +576,13 @@ Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags 
     d->shape.program = program;
     d->shape.dims = lowered_dims(program->main->body);
     d->shape.lowered = d->shape.dims > 0;
-    DeriveWalk w = {.strict = program->math == MATH_STRICT};
+    DeriveWalk w = {.strict = program->math == MATH_STRICT, .room = fold_room(d)};
     rewriter_init(&w.r, program->ir, program->ir->arena, program->main->body);
     if (!d->shape.lowered) {
         derive_normalise(&w, (Path){0});
         settle_again(d, &w);
         find_shape(&d->shape, w.r.expr, true);
+        expr_each(w.r.expr, note_items, &d->shape);
         note_steps(d, w.r.expr);
         find_pipeline(d, w.r.expr, may_stream(d));
     }
@@ -835,9 +832,8 @@ static int stream_vector(const Derivation *d, const Point *point)
 
 KernelOptions derive_options(const Derivation *d, const Point *point)
 {
-    // CUDA has at most so many groups along y and z.
     KernelOptions options = {.unroll_cap = UNROLL_CAP,
-                             .groups = d->device.is_cpu ? 0 : 65535};
+                             .groups = d->device.is_cpu ? 0 : GROUPS_MOST};
     for (int x = 0; x < DIMS_MAX; x++) {
         options.local[x] = derive_number(d, point, "l", x);
         options.item[x] = derive_number(d, point, "b", x);

@@ -37,8 +37,10 @@ void merge_loops(TimeLoop *all, const TimeLoop *found)
     all->flat_reads = MAX(all->flat_reads, found->flat_reads);
     all->ops = MAX(all->ops, found->ops);
     all->wide = MAX(all->wide, found->wide);
-    for (int k = 0; k < found->dims; k++)
+    for (int k = 0; k < found->dims; k++) {
         all->beyond[k] = MAX(all->beyond[k], found->beyond[k]);
+        all->size[k] = MAX(all->size[k], found->size[k]);
+    }
 }
 
 static void note_loop(Derivation *d, Expr *iterate)
@@ -121,8 +123,25 @@ static void constrain_sweeps(Derivation *d, const char *swept, Diags *diags)
               d->device.shuffle ? " and warps == 8" : "");
 }
 
+// Streams and tiles are groups along y and z, of which a GPU starts so many; steps as
+// below.
+static void constrain_grid(Derivation *d, const char *other, const char *steps,
+                           const TimeLoop *s, Diags *diags)
+{
+    const bool deep = s->dims == 3, flat = s->dims == 2 && has_flat(d);
+    const int tall = deep ? 1 : 0; // the axis of tiles
+    if (s->dims > 1 && s->size[0] > GROUPS_MOST)
+        constrain(d, diags, "%s or %srows * %d >= %lld", other, flat ? "rows == 1 or " : "",
+                  GROUPS_MOST, (long long)s->size[0]);
+    if ((deep || flat) && s->size[tall] > GROUPS_MOST)
+        constrain(d, diags, "%s or %s(ly * by - %s * %lld) * %d >= %lld", other,
+                  flat ? "rows > 1 or " : "", steps, (long long)(2 * s->beyond[tall]),
+                  GROUPS_MOST, (long long)s->size[tall]);
+}
+
 // Rows of a lane and warps that meet in local memory, which holds them twice: the rows that
-// neighbouring warps reach, or all where columns are exchanged there too. other: when it is
+// neighbouring warps reach, or all where columns are exchanged there too, and as many warps
+// around them as steps reach. other: when it is
 // not so; steps: of a kernel, an expression.
 static void constrain_tiles(Derivation *d, const char *other, const char *steps,
                             const TimeLoop *s, Diags *diags)
@@ -134,8 +153,11 @@ static void constrain_tiles(Derivation *d, const char *other, const char *steps,
         constrain(d, diags, "%s or %s * (ly + 2) * cols * %lld <= %lld", other, steps,
                   4 * reach * line, (long long)d->device.local_bytes);
     } else {
-        constrain(d, diags, "%s or (%s + 1) * (ly * by + %lld) * cols * %lld <= %lld",
-                  other, steps, 2 * reach, 2 * line, (long long)d->device.local_bytes);
+        constrain(d, diags,
+                  "%s or %s * ((ly + (%lld + by) // by * 2) * by * cols * %lld + "
+                  "(cols + %lld) * %lld) <= %lld",
+                  other, steps, reach - 1, 2 * line, (long long)s->beyond[s->dims - 1],
+                  (long long)(4 * s->met), (long long)d->device.local_bytes);
     }
 }
 
@@ -288,6 +310,7 @@ void add_stream_params(Derivation *d, Diags *diags)
               (long long)(4 * s->beyond[s->dims - 1]), d->device.lanes);
     if (is_deep(d))
         constrain_tiles(d, "fuse == 1", "fuse", s, diags);
+    constrain_grid(d, "fuse == 1", "fuse", s, diags);
 }
 
 // Stages without a time loop ------------------------------------------------------------
@@ -326,6 +349,7 @@ static void constrain_pass(Derivation *d, const char *cover, const TimeLoop *s,
               (long long)(4 * s->beyond[s->dims - 1]), d->device.lanes);
     if (is_deep(d))
         constrain_tiles(d, other, "1", s, diags);
+    constrain_grid(d, other, "1", s, diags);
 }
 
 bool settle_passes(Derivation *d, Diags *diags)

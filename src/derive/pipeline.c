@@ -398,12 +398,20 @@ static void take_chain(StageFinder *f, const Expr *expr)
 
 // What follows from all reads -----------------------------------------------------------
 
-static double scalars(const Type *type, double fallback)
+// A size that is still an argument of the kernel is as good as any.
+static int64_t guessed(const void *user, const Arith *len)
+{
+    int64_t length = 1024;
+    (void)user;
+    arith_is_const(len, &length);
+    return length;
+}
+
+static double scalars(const Type *type)
 {
     double n = 1;
-    int64_t len;
     for (; type->kind == T_ARRAY; type = type->elem)
-        n *= arith_is_const(type->len, &len) ? (double)len : fallback;
+        n *= (double)guessed(NULL, type->len);
     return n;
 }
 
@@ -416,20 +424,6 @@ static double scalar_bytes(const Type *type)
     if (type->kind == T_TUPLE)
         return bytes;
     return (double)scalar_info[type->scalar].bytes * MAX(type->width, 1);
-}
-
-// A size that is still an argument of the kernel: as good as any.
-enum { SIZE_GUESS = 1024 };
-
-static double type_bytes(const Type *type)
-{
-    if (type->kind == T_TUPLE) {
-        double bytes = 0;
-        for (int i = 0; i < type->n; i++)
-            bytes += type_bytes(type->item[i]);
-        return bytes;
-    }
-    return scalars(type, SIZE_GUESS) * scalar_bytes(type);
 }
 
 // The axis that a map or a fold of one dimension goes along; NULL: of others.
@@ -460,13 +454,10 @@ static void finish_stages(StageFinder *f)
     for (int v = 0; v < s->ncall; v++) {
         Stage *stage = &p->stage[v];
         Elem *elem = &s->elem[s->call[v].out];
-        stage->points = stage->is_map ? 1 : scalars(stage->expr->type, SIZE_GUESS);
+        stage->points = stage->is_map ? 1 : scalars(stage->expr->type);
         const Type *type = stage->expr->type;
-        for (int k = 0; k < stage->dims; k++, type = type->elem) {
-            int64_t len = SIZE_GUESS;
-            arith_is_const(type->len, &len);
-            stage->points *= (double)len;
-        }
+        for (int k = 0; k < stage->dims; k++, type = type->elem)
+            stage->points *= (double)guessed(NULL, type->len);
         p->points = fmax(p->points, stage->points);
         elem->shape = v;
         for (int u = v - 1; u >= 0 && elem->shape == v; u--)
@@ -483,7 +474,8 @@ static void finish_stages(StageFinder *f)
         }
     }
     for (int e = 0; e < s->nelem; e++)
-        s->elem[e].words = (int)fmin(round(type_bytes(s->elem[e].type) / p->points), 1e6);
+        s->elem[e].words =
+            (int)fmin(round(type_bytes(s->elem[e].type, guessed, NULL) / p->points), 1e6);
 }
 
 // Questions -----------------------------------------------------------------------------
@@ -672,7 +664,7 @@ double pipeline_time(const Pipeline *p, Calls set, const StageRates *rates)
         bool loads = (from < 0 || !calls_have(set, from)) &&
                      (elem_users(&s->elem[e], set.first) & set.set);
         if (loads || (from >= 0 && pipeline_stores(p, set, from)))
-            bytes += type_bytes(s->elem[e].type);
+            bytes += type_bytes(s->elem[e].type, guessed, NULL);
     }
     // What is hidden behind the larger part costs a little all the same.
     double move = bytes / rates->gbs, compute = work / rates->ops;
@@ -684,7 +676,7 @@ double pipeline_least(const Pipeline *p, const StageRates *rates)
     double bytes = 0;
     for (int e = 0; e < p->script.nelem; e++)
         if (p->script.elem[e].is_input || p->script.elem[e].is_output)
-            bytes += type_bytes(p->script.elem[e].type);
+            bytes += type_bytes(p->script.elem[e].type, guessed, NULL);
     return bytes / rates->gbs + rates->launch_ns;
 }
 
@@ -785,6 +777,25 @@ static bool reads_points(const Pipeline *p, Calls set)
     return true;
 }
 
+// Would an item keep long rows of a prefix? Others of the set may read them element by
+// element, in the same loop, but several elements at a time of shorter rows only.
+static bool keeps_prefix(const Pipeline *p, Calls set)
+{
+    enum { KEPT_MOST = 16 << 10, READ_MOST = 128 << 10 };
+    for (int v = set.first; v < set_end(set); v++) {
+        const Expr *prefix = p->stage[v].expr;
+        int64_t bytes = calls_have(set, v) && is_map(prefix) ? chain_scan_bytes(prefix) : 0;
+        for (int u = set.first; bytes > KEPT_MOST && u < set_end(set); u++) {
+            const StageRead *read = calls_have(set, u) ? find_read(p, u, v) : NULL;
+            if (calls_have(set, u) && u != v &&
+                (bytes > READ_MOST || !read || read->kind != READ_POINT ||
+                 has_fold(p->stage[u].expr) || expr_find_pattern(p->stage[u].expr, P_SCAN)))
+                return true;
+        }
+    }
+    return false;
+}
+
 // The best ones; if they are not among them, all stages apart, all in one kernel, and the
 // cheapest where kernels go on with what they have only point by point.
 static void find_covers(Pipeline *p, const StageRates *rates, int most)
@@ -796,7 +807,8 @@ static void find_covers(Pipeline *p, const StageRates *rates, int most)
     Cover *cover;
     for (int i = 0; i < nset; i++) {
         const Fusion *fusion = &p->space->fusion.at[i];
-        if (!p->streams && copies(p, fusion_calls(fusion)) > COPIES_MOST)
+        if ((!p->streams && copies(p, fusion_calls(fusion)) > COPIES_MOST) ||
+            keeps_prefix(p, fusion_calls(fusion)))
             continue;
         unit[n] =
             (CoverUnit){fusion->set, pipeline_time(p, fusion_calls(fusion), rates), i};

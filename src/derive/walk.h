@@ -32,6 +32,7 @@ typedef struct {
     Axes axes;
     bool tiled, unroll, blocks;
     bool strict;     // all points give the same bits
+    int64_t room;    // bytes of a row that a group may hold
     bool matrix;     // of fragments, for matrix units
     bool stream;     // warps walk along the first axis with the rows of all stages
     bool shuffle;    // as in KernelOptions

@@ -294,6 +294,9 @@ const char *type_text(const Type *type, Arena *arena); // the same; owner: arena
 int type_leaves(const Type *type);
 // Scalars in a value of this type, all tuple components together.
 const Arith *type_count(ArithCtx *ctx, const Type *type);
+// The bytes of a value with those lengths; of NULL: with the most that each may be.
+typedef int64_t LengthOf(const void *user, const Arith *len);
+double type_bytes(const Type *type, LengthOf *length, const void *user);
 int type_depth(const Type *type);                   // array levels
 const Type *type_elem(const Type *type, int depth); // strips depth array levels
 const Type *type_leaf(const Type *type);            // below all array levels
@@ -348,7 +351,6 @@ bool expr_decides(const Expr *expr);
 // Terms of the longest fold, folds of folds being one; 1: there is none. As long as they
 // are known to be, or as length says.
 int64_t expr_fold_terms(const Expr *expr);
-typedef int64_t LengthOf(const void *user, const Arith *len);
 int64_t expr_fold_terms_by(const Expr *expr, LengthOf *length, const void *user);
 int expr_uses(const Expr *expr, const Param *param); // up to 2; under a lambda as 2
 int expr_uses_item(const Expr *expr, const Param *param, int item); // of a tuple

@@ -218,6 +218,18 @@ const Type *type_leaf(const Type *type)
     return type_elem(type, type_depth(type));
 }
 
+double type_bytes(const Type *type, LengthOf *length, const void *user)
+{
+    double count = 1, bytes = 0;
+    for (; type->kind == T_ARRAY; type = type->elem)
+        count *= (double)(length ? length(user, type->len) : arith_most(type->len));
+    if (type->kind != T_TUPLE)
+        return count * scalar_info[type->scalar].bytes * MAX(type->width, 1);
+    for (int i = 0; i < type->n; i++)
+        bytes += type_bytes(type->item[i], length, user);
+    return count * bytes;
+}
+
 const Type *type_tuple_of(const Type *type)
 {
     type = type_leaf(type);

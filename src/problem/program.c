@@ -52,25 +52,17 @@ uint64_t problem_span_hash(const Problem *problem)
     return hash_of(problem, false);
 }
 
-static double type_bytes(const Problem *problem, const Type *type)
+static int64_t length_of(const void *problem, const Arith *len)
 {
-    const Type *plane[PLANES_MOST];
-    int n = MIN(type_planes(problem->arena, type, plane, PLANES_MOST), PLANES_MOST);
-    double bytes = 0;
-    for (int i = 0; i < n; i++) {
-        const Type *scalar = type_leaf(plane[i]);
-        int64_t count = problem_number(problem, type_count(problem->ir->arith, plane[i]));
-        bytes += (double)count * scalar_info[scalar->scalar].bytes;
-    }
-    return bytes;
+    return problem_number(problem, len);
 }
 
 static double program_bytes(const Problem *problem)
 {
     const Function *main = problem->bound->main;
-    double bytes = type_bytes(problem, main->body->type);
+    double bytes = type_bytes(main->body->type, length_of, problem);
     for (int i = 0; i < main->nparam; i++)
-        bytes += type_bytes(problem, main->params[i]->type);
+        bytes += type_bytes(main->params[i]->type, length_of, problem);
     return bytes;
 }
 

@@ -182,41 +182,6 @@ Expr *rule_foldSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return expr_let(rw->ir, p, partial, whole);
 }
 
-// The start value of an array that holds it everywhere; NULL if it is no such array.
-static const Expr *filled_with(const Expr *array)
-{
-    for (; array->kind == E_PATTERN; array = array->fun->arg[0]) {
-        if (!is_dims(array, P_ARRAY, 1) ||
-            expr_mentions(array->fun->arg[0], array->fun->params[0]))
-            return NULL;
-        if (!type_holds_array(array->fun->arg[0]->type))
-            return array->fun->arg[0];
-    }
-    return NULL;
-}
-
-Expr *rule_reduceMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    (void)args;
-    if (!expr_is(at, P_REDUCE) || at->type->kind != T_ARRAY || at->fun->nparam != 2)
-        return NULL;
-    const Expr *map = at->fun->arg[0], *zip = map->kind == E_PATTERN ? map->arg[0] : NULL;
-    const Expr *z = filled_with(at->arg[0]);
-    if (!z || !is_dims(map, P_MAP, 1) || !is_dims(zip, P_ZIP, 1) || zip->narg != 2 ||
-        !expr_is_use(zip->arg[0], at->fun->params[0]) ||
-        !expr_is_use(zip->arg[1], at->fun->params[1]) ||
-        expr_mentions(map->fun, at->fun->params[0]) ||
-        expr_mentions(map->fun, at->fun->params[1]))
-        return NULL;
-    Param *a = fresh(rw, "a"), *e = fresh(rw, "e"), *column = fresh(rw, "column");
-    Expr *f = expr_lambda(
-        rw->ir, (Param *[]){a, e}, 2,
-        call(rw, map->fun, expr_tuple(rw->ir, (Expr *[]){use(rw, a), use(rw, e)}, 2)));
-    Expr *each = make_reduce(rw, P_REDUCE, f, start_value(rw, z), use(rw, column));
-    return make_map(rw, 1, make_lambda(rw, column, each),
-                    make1(rw, P_TRANSPOSE, copy_of(rw, at->arg[1])));
-}
-
 Expr *rule_joinReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;

@@ -162,27 +162,15 @@ static bool lower_blocks(RandomWalk *w, Path at)
 
 // In groups ------------------------------------------------------------------------------
 
-static int64_t bytes_of(const Type *type)
-{
-    int64_t count = static_count(type), bytes = 0;
-    const Type *elem = type_elem(type, type_depth(type));
-    if (elem->kind == T_TUPLE)
-        for (int i = 0; i < elem->n; i++)
-            bytes += bytes_of(elem->item[i]);
-    else
-        bytes = scalar_info[elem->scalar].bytes * MAX(elem->width, 1);
-    return count < 0 ? INT64_MAX / 2 : count * bytes;
-}
-
 // A copy in local memory of what a window reads.
 static void choose_local(RandomWalk *w, Path slide, const MapShape *s)
 {
     Path source = below(slide, 0);
-    int64_t bytes = bytes_of(node_at(w, source)->type);
-    if (bytes > w->local_bytes || !chance(w, 60))
+    double bytes = type_bytes(node_at(w, source)->type, NULL, NULL);
+    if (bytes > (double)w->local_bytes || !chance(w, 60))
         return;
     if (apply_rule(w, RULE_TO_LOCAL, source, s->par, s->dims))
-        w->local_bytes -= bytes;
+        w->local_bytes -= (int64_t)bytes;
 }
 
 static void choose_copies(RandomWalk *w, Path at, const MapShape *s)
@@ -304,9 +292,10 @@ static bool nest_of_groups(RandomWalk *w, Path at)
     if (!apply_rule(w, RULE_MAP_WRG, at, &x, 1))
         return false;
     const Type *row = node_at(w, at)->arg[0]->type->elem;
-    if (row->kind == T_ARRAY && bytes_of(row) <= w->local_bytes && chance(w, 50) &&
+    double bytes = type_bytes(row, NULL, NULL);
+    if (row->kind == T_ARRAY && bytes <= (double)w->local_bytes && chance(w, 50) &&
         apply_rule(w, RULE_COPY_LOCAL, at, &x, 1))
-        w->local_bytes -= bytes_of(row);
+        w->local_bytes -= (int64_t)bytes;
     Path inner = inner_map(w, at);
     MapShape s = choose_shape(w, node_at(w, inner));
     if (s.dims > 1)

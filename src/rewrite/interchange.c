@@ -44,6 +44,180 @@ Expr *rule_mapReduceInterchange(Rewrite *rw, const Expr *at, const RuleArgs *arg
                        make1(rw, P_TRANSPOSE, copy_of(rw, at->arg[0])));
 }
 
+// The start value of an array that holds it everywhere; NULL if it is no such array.
+static const Expr *filled_with(const Expr *array)
+{
+    for (; array->kind == E_PATTERN; array = array->fun->arg[0]) {
+        if (!is_dims(array, P_ARRAY, 1) ||
+            expr_mentions(array->fun->arg[0], array->fun->params[0]))
+            return NULL;
+        if (!type_holds_array(array->fun->arg[0]->type))
+            return array->fun->arg[0];
+    }
+    return NULL;
+}
+
+// A fold of rows, of one array or several of one length, which does the same in each
+// column. Its elements are arrays, each a row, and scalars that belong to all of a row; in
+// a column the elements of the arrays come first.
+typedef struct {
+    const Param *acc, *row;
+    Param *a, *t;         // what a column has so far, and its next element
+    int n, narray;        // components of t, and those that are elements of arrays
+    int place[PARTS_MAX]; // of each component of a row in t
+} ColumnFold;
+
+static int parts_of_type(const Type *type)
+{
+    return type->kind == T_TUPLE ? type->n : 1;
+}
+
+static Expr *part_of_value(Rewrite *rw, Expr *value, int i, int n)
+{
+    return n > 1 ? expr_get(rw->ir, value, i) : value;
+}
+
+// Which component of the parameter an expression is; -1: none.
+static int component_of(const Expr *expr, const Param *param)
+{
+    bool tuple = param->type->kind == T_TUPLE;
+    if (tuple && expr->kind == E_GET && expr_is_use(expr->arg[0], param))
+        return expr->index;
+    return !tuple && expr_is_use(expr, param) ? 0 : -1;
+}
+
+static bool find_places(ColumnFold *c, const Type *row, const Arith *len)
+{
+    int n = parts_of_type(row);
+    for (int arrays = 1; arrays >= 0 && n <= PARTS_MAX; arrays--) {
+        for (int i = 0; i < n; i++) {
+            const Type *type = row->kind == T_TUPLE ? row->item[i] : row;
+            if (type->kind == T_TUPLE || (type->kind == T_ARRAY && type->len != len))
+                return false;
+            if ((type->kind == T_ARRAY) == arrays)
+                c->place[i] = c->n++;
+        }
+        c->narray = arrays ? c->n : c->narray;
+    }
+    return c->narray > 0;
+}
+
+static Expr *next_of(Rewrite *rw, const ColumnFold *c, int i)
+{
+    return part_of_value(rw, use(rw, c->t), c->place[i], c->n);
+}
+
+static bool is_row(const Expr *expr, const void *row)
+{
+    return expr_is_use(expr, row);
+}
+
+static bool is_scalar_of_row(const Expr *expr, const void *row)
+{
+    return component_of(expr, row) >= 0 && expr->type->kind != T_ARRAY;
+}
+
+// What the function of a map gives for a column, where it is given only elements of it and
+// scalars of the row; NULL: it is given something else.
+static Expr *column_value(Rewrite *rw, const ColumnFold *c, const Expr *map)
+{
+    const Expr *in = is_dims(map, P_MAP, 1) ? map->arg[0] : NULL;
+    Expr *given[PARTS_MAX], *row[PARTS_MAX];
+    bool zip = in && is_dims(in, P_ZIP, 1);
+    int n = zip ? in->narg : 1;
+    if (!in || n > PARTS_MAX || expr_mentions(map->fun, c->acc) ||
+        expr_count(map->fun, is_row, c->row) !=
+            expr_count(map->fun, is_scalar_of_row, c->row))
+        return NULL;
+    for (int i = 0; i < n; i++) {
+        const Expr *part = zip ? in->arg[i] : in;
+        int own = component_of(part, c->acc), next = component_of(part, c->row);
+        if (own < 0 && (next < 0 || part->type->kind != T_ARRAY))
+            return NULL;
+        given[i] = own < 0
+                       ? next_of(rw, c, next)
+                       : part_of_value(rw, use(rw, c->a), own, parts_of_type(c->acc->type));
+    }
+    Expr *value = call(rw, map->fun, zip ? expr_tuple(rw->ir, given, n) : given[0]);
+    if (c->n == c->narray)
+        return value;
+    for (int i = 0; i < c->n; i++)
+        row[i] =
+            c->place[i] < c->narray ? expr_literal(rw->ir, 0, false) : next_of(rw, c, i);
+    return expr_replace(rw->ir, value, c->row, expr_tuple(rw->ir, row, c->n));
+}
+
+// Component i of the elements, each a row.
+static Expr *rows_of(Rewrite *rw, const Expr *in, int i)
+{
+    if (in->type->elem->kind != T_TUPLE)
+        return copy_of(rw, in);
+    return is_dims(in, P_ZIP, 1) ? copy_of(rw, in->arg[i])
+                                 : expr_get(rw->ir, make1(rw, P_UNZIP, copy_of(rw, in)), i);
+}
+
+// The arrays turned; and what the fold of a column goes through.
+static Expr *turned_rows(Rewrite *rw, const ColumnFold *c, const Expr *in, Param *column,
+                         Expr **through)
+{
+    Expr *turned[PARTS_MAX], *next[PARTS_MAX];
+    for (int i = 0; i < c->n; i++) {
+        int place = c->place[i];
+        Expr *rows = rows_of(rw, in, i);
+        bool array = place < c->narray;
+        if (array)
+            turned[place] = make1(rw, P_TRANSPOSE, rows);
+        next[place] = array ? part_of_value(rw, use(rw, column), place, c->narray) : rows;
+    }
+    *through = c->n > 1 ? make_zip(rw, 1, next, c->n) : next[0];
+    return c->narray > 1 ? make_zip(rw, 1, turned, c->narray) : turned[0];
+}
+
+// The fold of a column, its start in *start; NULL: columns are not by themselves.
+static Expr *column_fold(Rewrite *rw, ColumnFold *c, const Expr *at, Expr **start)
+{
+    const Expr *body = at->fun->arg[0], *z = at->arg[0];
+    bool tuple = at->type->kind == T_TUPLE;
+    const Type *first = tuple ? at->type->item[0] : at->type;
+    Expr *value[PARTS_MAX], *init[PARTS_MAX];
+    int n = parts_of_type(at->type);
+    if (n > PARTS_MAX || first->kind != T_ARRAY ||
+        (tuple && (body->kind != E_TUPLE || z->kind != E_TUPLE)) ||
+        !find_places(c, c->row->type, first->len))
+        return NULL;
+    for (int i = 0; i < n; i++) {
+        const Type *type = tuple ? at->type->item[i] : first;
+        const Expr *filled = type->kind == T_ARRAY && type->len == first->len
+                                 ? filled_with(tuple ? z->arg[i] : z)
+                                 : NULL;
+        value[i] = filled ? column_value(rw, c, tuple ? body->arg[i] : body) : NULL;
+        if (!value[i])
+            return NULL;
+        init[i] = start_value(rw, filled);
+    }
+    *start = tuple ? expr_tuple(rw->ir, init, n) : init[0];
+    return tuple ? expr_tuple(rw->ir, value, n) : value[0];
+}
+
+Expr *rule_reduceMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    if (!expr_is(at, P_REDUCE) || at->fun->nparam != 2)
+        return NULL;
+    Expr *start, *through;
+    ColumnFold c = {
+        at->fun->params[0], at->fun->params[1], fresh(rw, "a"), fresh(rw, "e"), 0, 0, {0}};
+    Expr *body = column_fold(rw, &c, at, &start);
+    if (!body)
+        return NULL;
+    Param *column = fresh(rw, "column");
+    Expr *turned = turned_rows(rw, &c, at->arg[1], column, &through);
+    Expr *f = expr_lambda(rw->ir, (Param *[]){c.a, c.t}, 2, body);
+    Expr *each = make_reduce(rw, P_REDUCE, f, start, through);
+    Expr *all = make_map(rw, 1, make_lambda(rw, column, each), turned);
+    return at->type->kind == T_TUPLE ? make1(rw, P_UNZIP, all) : all;
+}
+
 Expr *rule_transposeBothSides(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     (void)args;

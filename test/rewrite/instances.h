@@ -56,6 +56,15 @@ static const Instance instances[] = {
      "-> "
      "0), x)",
      "root", ""},
+    {"reduceMapInterchange",
+     "def p(x: [N][M]int) = reduce(\\s t -> map(\\v w -> if w > v.0 then (w, t.1) else v, "
+     "zip(s, t.0)), array(M, \\j -> (-100, 0)), zip(x, array(N, \\i -> i)))",
+     "root", ""},
+    {"reduceMapInterchange",
+     "def p(x: [N][M]int, y: [N]int, z: [N][M]float) = reduce(\\(s, m) (r, q, w) -> "
+     "(map(\\u v -> u + v * q, zip(s, r)), map(max, zip(m, w))), (array(M, \\j -> 0), "
+     "array(M, \\j -> -9.0)), zip(x, y, z))",
+     "root", ""},
     {"foldAgain",
      "def p(x: [N]int) = let a = map(twice, x) in let s = reduce(+, 0, a) in map(\\v -> v "
      "+ s, a)",

@@ -236,6 +236,16 @@ static const Refusal refusals[] = {
      "j), x)",
      "root",
      {0}},
+    {"reduceMapInterchange",
+     "def p(x: [8][4]int) = reduce(\\s t -> map(\\v w -> v + w + t.0[t.1], zip(s, t.0)), "
+     "array(4, \\j -> 0), zip(x, array(8, \\i -> i % 4)))",
+     "root",
+     {0}},
+    {"reduceMapInterchange",
+     "def p(x: [8][4]int) = reduce(\\s r -> (map(+, zip(s.0, r)), map(+, zip(gather(\\j "
+     "-> 3 - j, s.0), r))), (array(4, \\j -> 0), array(4, \\j -> 0)), x)",
+     "root",
+     {0}},
     {"joinReduce",
      "def p(x: [8][4]int) = reduce(max, 0, map(reduce(+, 0), x))",
      "root",

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every valid point can be launched on the device that its space was made for: local
+// memory, the shape of groups and their number along each axis are within its limits, and
+// no item keeps a row to itself. At sizes where each limit is near, for GPUs that are only
+// described.
+
+#include "calibrate/describe.h"
+#include "problem/problem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+typedef struct {
+    const char *text;
+    int64_t size[4][2]; // N, M
+} Case;
+
+#define AFFINE    "scan(\\(p, q) (r, s) -> (p * r, r * q + s), (1.0, 0.0))"
+#define FIRST_MAX "reduce(\\(m, i) (x, j) -> if x > m then (x, j) else (m, i), (-1e30, 0))"
+#define WELFORD                                                                            \
+    "map(\\x -> (x, 0.0, 1.0)) |> reduce(\\(m, s, n) (k, t, l) -> let c = n + l in let d " \
+    "= "                                                                                   \
+    "k - m in if c > 0.0 then (m + d * l / c, s + t + d * d * n * l / c, c) else (m, s, "  \
+    "n), (0.0, 0.0, 0.0))"
+
+static const Case cases[] = {
+    // Vectors, held and folded.
+    {"def f(a: [N][M]float4) = a |> map(\\r -> let m = reduce(+, 0.0, r) in r |> map(\\x "
+     "-> x - m))",
+     {{20, 1000000}, {2000, 12000}, {100000, 256}}},
+    {"def f(a: [N][M]float8) = a |> map(\\r -> let m = reduce(+, 0.0, r) in r |> map(\\x "
+     "-> x / m) |> scan(+, 0.0))",
+     {{20, 1000000}, {2000, 12000}, {100000, 256}}},
+    {"def f(a, b: [M]double8) = zip(a, b) |> reduce(\\s t -> (s.0 + t.0, s.1 + t.1), (0.0, "
+     "0.0))",
+     {{1, 1000003}}},
+    // Folds of tuples whose items are given neighbours, also computed ones.
+    {"def f(a: [N][M]float) = a |> map(\\r -> zip(r, r |> map(\\x -> -1e30)) |> "
+     "reduce(\\(m, "
+     "n) (x, y) -> if x > m then (x, max(m, y)) else (m, max(x, n)), (-1e30, -1e30)))",
+     {{4096, 4096}, {200000, 300}, {500, 10240}}},
+    {"def f(a: [N][M]float) = a |> map(\\r -> let s = r |> " WELFORD
+     " in r |> map(\\x -> (x - s.0) / (1.0 + s.1)))",
+     {{500, 54500}, {500, 10240}, {200000, 300}}},
+    {"def f(a: [N][M]float) = a |> map(\\r -> let s = zip(r, array(M, \\j -> j)) "
+     "|> " FIRST_MAX " in r |> map(\\x -> x - s.0))",
+     {{500, 56064}, {500, 10240}, {20, 1000003}}},
+    // Prefixes of pairs, and of rows that no group can hold.
+    {"def f(a, b: [N][M]float) = zip(a, b) |> map(\\r q -> zip(r, q) |> " AFFINE
+     " |> map(\\t -> t.1))",
+     {{600, 2400}, {4096, 4096}, {20, 10000}}},
+    {"def f(a: [N][M]float) = a |> map(\\r -> let c = scan(+, 0.0, r) in let t = "
+     "reduce(max, "
+     "0.0, c) in c |> map(\\x -> x / t))",
+     {{20, 1000003}, {600, 100000}, {500, 28032}}},
+    {"def f(a: [N][M]double) = a |> map(\\r -> let s = reduce(max, double(0), r) in let c "
+     "= scan(+, double(0), r) in let d = scan(max, double(-1e30), c) in zip(c, d) |> "
+     "map(\\x y -> x - y * s))",
+     {{20, 1000003}, {600, 100000}}},
+    {"def f(a: [N][M]float) = a |> map(\\r -> let c = scan(\\y x -> 0.9 * y + x, 0.0, r) "
+     "in let t = reduce(max, 0.0, c) in c |> map(\\x -> x / t))",
+     {{20, 1000003}, {600, 100000}}},
+    // Folds of rows to several rows.
+    {"def f(a: [N][M]float) = reduce(\\s r -> (zip(s.0, r) |> map(+), zip(s.1, r) |> "
+     "map(max)), (array(M, \\j -> 0.0), array(M, \\j -> -1e30)), a)",
+     {{20, 1000003}, {4096, 4096}}},
+    {"def f(a: [N][M]float) = reduce(\\s t -> zip(s, t.0) |> map(\\p x -> if x > p.0 then "
+     "(x, t.1) else p), array(M, \\j -> (-1e30, 0)), zip(a, array(N, \\i -> i)))",
+     {{20, 1000003}, {200000, 300}}},
+    // Streams of many rows, and of several arrays.
+    {"def f(a: [N][M]float) = iterate(8, \\v -> v |> pad2(1, 1, clamp) |> slide2(3, 1) |> "
+     "map2(\\w -> 0.25 * (w[0][1] + w[2][1] + w[1][0] + w[1][2])), a)",
+     {{10000000, 8}, {3000000, 40}, {4096, 4096}}},
+    {"def f(a, b: [N][M][256]float) = iterate(4, \\u v -> (v, zip3(u, v |> pad3(1, 1, 0.0) "
+     "|> slide3(3, 1)) |> map3(\\o w -> 0.3 * (w[0][1][1] + w[2][1][1] + w[1][0][1] + "
+     "w[1][2][1]) - o)), (a, b))",
+     {{256, 256}, {1000000, 16}}},
+    {"def f(a: [N][M]float) = let b = a |> pad2(1, 1, clamp) |> slide2(3, 1) |> map2(\\w "
+     "-> "
+     "w[0][1] + w[2][1]) in b |> pad2(1, 1, clamp) |> slide2(3, 1) |> map2(\\w -> w[1][0] "
+     "* "
+     "w[1][2])",
+     {{3000000, 40}}},
+    // Windows of small arrays.
+    {"def f(a: [N][M][3]double) = a |> pad2(2, 2, clamp) |> slide2(5, 1) |> map2(\\w -> "
+     "w[0][0][0] + w[4][4][2])",
+     {{4096, 4096}}},
+};
+
+static const struct {
+    const char *model, *target;
+} devices[] = {{"nvidia-h200", "cuda"},
+               {"nvidia-h200", "opencl"},
+               {"nvidia-titan-black", "cuda"},
+               {"amd-r9-295x2", "opencl"}};
+
+typedef struct {
+    const char *text;
+    Problem *problem;
+    DeviceInfo info;
+    const Target *target;
+    Derivation *derivation;
+    Diags *diags;
+} Opened;
+
+static int64_t local_of(const Opened *x, const Kernel *kernel)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < kernel->locals.len; i++)
+        bytes += problem_number(x->problem, kernel->locals.at[i]->count) *
+                 target_bytes(x->target, kernel->locals.at[i]->scalar);
+    return MAX(bytes, emit_local_most(x->target, kernel));
+}
+
+static bool launches(const Opened *x, const Kernel *kernel)
+{
+    enum { KEPT_MOST = 512 << 10 }; // what CUDA gives an item
+    int64_t items = 1;
+    bool ok = true;
+    for (int d = 0; d < 3; d++) {
+        int64_t groups = problem_number(x->problem, kernel->global[d]) / kernel->local[d];
+        items *= kernel->local[d];
+        ok &= kernel->local[d] <= x->info.max_item[d] && groups > 0 &&
+              groups <= (d ? 65535 : INT32_MAX);
+    }
+    return ok && items <= x->info.max_group && local_of(x, kernel) <= x->info.local_bytes &&
+           (kernel_private_bytes(kernel) <= KEPT_MOST);
+}
+
+static void check_point(const Opened *x, const Point *point)
+{
+    Arena *scratch = arena_new();
+    ArenaMark mark = arena_mark(x->problem->ir->arena);
+    const Space *space = derive_space(x->derivation);
+    const char *text = point_text(space, point, scratch);
+    if (!space_valid(space, point))
+        fail_msg("%s\n%s: not valid on %s: %s", x->text, problem_label(x->problem),
+                 x->info.name, text);
+    Unit *unit = derive_unit(x->derivation, point, true, scratch, x->diags);
+    for (int i = 0; unit && i < unit->launches.len; i++)
+        if (!launches(x, unit->launches.at[i].kernel))
+            fail_msg("%s\n%s: kernel %d cannot be launched on %s (%s): %s", x->text,
+                     problem_label(x->problem), i, x->info.name, target_name(x->target),
+                     text);
+    arena_reset(x->problem->ir->arena, mark);
+    arena_free(scratch);
+}
+
+static void check_points(Opened *x)
+{
+    enum { POINTS = 20 };
+    Point first[FIRST_MOST], point;
+    Rng rng = rng_new(3);
+    derive_plain(x->derivation, &point);
+    check_point(x, &point);
+    int n = derive_first(x->derivation, first, FIRST_MOST);
+    for (int i = 0; i < n; i++)
+        check_point(x, &first[i]);
+    for (int i = 0; i < POINTS; i++) {
+        space_sample(derive_space(x->derivation), &rng, &point);
+        check_point(x, &point);
+    }
+}
+
+static void check_case(const Case *c, const int64_t size[2], const char *model,
+                       const char *target)
+{
+    Arena *arena = arena_new();
+    Diags diags = {.arena = arena};
+    DeviceModel described;
+    Opened x = {.text = c->text, .target = target_find(target), .diags = &diags};
+    const Binding binding[] = {{"N", size[0]}, {"M", size[1]}};
+    assert_true(device_model_find(model, &described));
+    describe_model(&described, &x.info);
+    describe_target(target, &x.info);
+    x.problem = problem_parse("f", arena_printf(arena, "size N, M\n%s", c->text), &diags);
+    assert_non_null(x.problem);
+    assert_true(problem_bind(x.problem, binding, 2, &diags));
+    x.derivation = derive_new(x.problem->bound, &x.info, &diags);
+    assert_non_null(x.derivation);
+    check_points(&x);
+    derive_free(x.derivation);
+    problem_free(x.problem);
+    arena_free(arena);
+}
+
+static void test_points_can_be_launched(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNTOF(cases); i++)
+        for (int k = 0; k < COUNTOF(cases[i].size) && cases[i].size[k][0]; k++)
+            for (int d = 0; d < COUNTOF(devices); d++)
+                check_case(&cases[i], cases[i].size[k], devices[d].model,
+                           devices[d].target);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_points_can_be_launched)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -169,7 +169,7 @@ void *vec_grow(Arena *arena, void *at, size_t item, int len, int *cap)
     *cap = *cap ? 2 * *cap : 8;
     if (!arena)
         return xrealloc(at, item * (size_t)*cap);
-    void *grown = arena_alloc(arena, item * (size_t)*cap);
+    void *grown = arena_raw(arena, item * (size_t)*cap);
     if (len)
         memcpy(grown, at, item * (size_t)len);
     return grown;

@@ -128,35 +128,66 @@ void footprint_add(Footprint *f, const CountedAccess *access, const Guard *guard
 
 // The set -----------------------------------------------------------------------------
 
-static int compare_ranges(const void *a, const void *b)
+// Appends a range to those in order, or joins it with the last of them.
+static int append_range(IndexRange *to, int n, IndexRange range, int64_t gap)
 {
-    const IndexRange *x = a, *y = b;
-    return (x->lo > y->lo) - (x->lo < y->lo);
+    if (n == 0 || range.lo > to[n - 1].hi + gap) {
+        to[n] = range;
+        return n + 1;
+    }
+    to[n - 1].hi = MAX(to[n - 1].hi, range.hi);
+    return n;
+}
+
+// The end of those that stand in order from `first` on.
+static int end_of_run(const IndexRange *range, int first, int n)
+{
+    int end = first + 1;
+    while (end < n && range[end - 1].lo <= range[end].lo)
+        end++;
+    return end;
+}
+
+// Merges each second sequence in order into the one before it; returns how many ranges are
+// left.
+static int merge_runs(const IndexRange *from, int n, IndexRange *to, int64_t gap)
+{
+    int put = 0;
+    for (int at = 0, first = 0; at < n; first = put) {
+        int i = at, end = end_of_run(from, at, n), k = end;
+        at = end < n ? end_of_run(from, end, n) : end;
+        while (i < end || k < at) {
+            bool second = i == end || (k < at && from[k].lo < from[i].lo);
+            put = first +
+                  append_range(to + first, put - first, from[second ? k++ : i++], gap);
+        }
+    }
+    return put;
 }
 
 // Puts n ranges in order and joins those that are no further apart than `gap`; returns how
-// many are left.
-static int settle_ranges(IndexRange *range, int n, int64_t gap)
+// many are left. They mostly come as a few sequences in order.
+static int settle_ranges(Arena *arena, IndexRange *range, int n, int64_t gap)
 {
+    ArenaMark mark = arena_mark(arena);
+    IndexRange *from = range, *to = NULL;
     int left = 0;
-    bool sorted = true;
-    for (int i = 1; sorted && i < n; i++)
-        sorted = range[i - 1].lo <= range[i].lo;
-    if (!sorted)
-        qsort(range, (size_t)n, sizeof *range, compare_ranges);
-    for (int i = 0; i < n; i++) {
-        if (left && range[i].lo <= range[left - 1].hi + gap)
-            range[left - 1].hi = MAX(range[left - 1].hi, range[i].hi);
-        else
-            range[left++] = range[i];
+    while (end_of_run(from, 0, n) < n) {
+        IndexRange *other = to ? to : NEW_RAW(arena, IndexRange, n);
+        n = merge_runs(from, n, other, gap);
+        to = from;
+        from = other;
     }
+    for (int i = 0; i < n; i++)
+        left = append_range(range, left, from[i], gap);
+    arena_reset(arena, mark);
     return left;
 }
 
-static void set_settle(LineSet *set)
+static void set_settle(Arena *arena, LineSet *set)
 {
     set->len = 0;
-    set->settled = set->spans.len = settle_ranges(set->spans.at, set->spans.len, 1);
+    set->settled = set->spans.len = settle_ranges(arena, set->spans.at, set->spans.len, 1);
     for (int i = 0; i < set->settled; i++)
         set->len += set->spans.at[i].hi - set->spans.at[i].lo + 1;
 }
@@ -170,7 +201,7 @@ static void set_add(Arena *arena, LineSet *set, int64_t first, int64_t last)
         return;
     }
     if (set->spans.len > 2 * set->settled + SPANS_LEAST)
-        set_settle(set);
+        set_settle(arena, set);
     VEC_PUSH(arena, &set->spans, ((IndexRange){first, last}));
 }
 
@@ -184,7 +215,7 @@ static PartVisit part_visit(Arena *arena, const FootprintPart *part, int64_t lin
         int64_t lo = part->constant.at[i];
         visit.run[i] = (IndexRange){lo, lo + part->width - 1};
     }
-    visit.nrun = settle_ranges(visit.run, n, line);
+    visit.nrun = settle_ranges(arena, visit.run, n, line);
     return visit;
 }
 
@@ -229,7 +260,7 @@ static int find_strides(const FootprintVisit *v, const LinearForm *form, Stride 
 
 static void settle_runs(FootprintVisit *v)
 {
-    v->runs.len = settle_ranges(v->runs.at, v->runs.len, v->line);
+    v->runs.len = settle_ranges(v->arena, v->runs.at, v->runs.len, v->line);
 }
 
 // The runs of all parts whose form is that of part `first` but for a constant.
@@ -270,18 +301,21 @@ static int64_t line_of(const FootprintVisit *v, int64_t at)
     return v->shift >= 0 ? at >> v->shift : floor_div(at, v->line);
 }
 
-// The runs at each step of a stride; those of its steps may be the same.
+// The runs at each step of a stride; those of its steps may be the same. What is there is
+// doubled until all steps are.
 static void repeat_runs(FootprintVisit *v, const Stride *stride)
 {
-    int n = v->runs.len;
-    for (int64_t i = 1; i < stride->n; i++)
-        for (int k = 0; k < n; k++) {
+    int64_t steps = 1, more;
+    for (; steps < stride->n; steps += more) {
+        more = MIN(steps, stride->n - steps);
+        for (int k = 0, n = v->runs.len; k < n; k++) {
             IndexRange run = v->runs.at[k];
-            run.lo += i * stride->step;
-            run.hi += i * stride->step;
+            run.lo += more * stride->step;
+            run.hi += more * stride->step;
             VEC_PUSH(v->arena, &v->runs, run);
         }
-    settle_runs(v);
+        settle_runs(v);
+    }
 }
 
 static void add_lines(FootprintVisit *v, int64_t at)
@@ -381,7 +415,7 @@ static double visit_lines(FootprintVisit *v)
     int64_t before = v->set->len;
     v->left = RUNS_MAX;
     visit_box(v);
-    set_settle(v->set);
+    set_settle(v->arena, v->set);
     return v->seen > 0 ? (double)(v->set->len - before) * box_points(&v->box) / v->seen : 0;
 }
 

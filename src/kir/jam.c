@@ -22,87 +22,123 @@ enum { JAM_STATEMENTS = 512 };
 
 typedef VEC(Stm *) Stms;
 
-// What a statement, with all within it, touches: a bit of each, which others share. No bit
-// in common: nothing in common.
+// What a statement, with all within it, sets, stores to and makes; and what it reads, loads
+// from, has indices of, and sets: variables, buffers and indices, each once. Without a bit
+// in common two lists have nothing in common.
 typedef struct {
-    uint64_t sets, reads, stores, loads, makes, indexed;
+    VEC(const void *) of;
+    uint64_t bits;
+} TouchList;
+
+typedef struct {
+    const Stm *stm;
+    TouchList does, needs;
     bool barrier;
-} TouchMarks;
+} Touches;
 
 typedef struct {
     Pass *pass;
     Arena *arena; // of this pass
-    Table table;  // of statements that were looked at
-    VEC(TouchMarks) marks;
+    Table table;  // of statements that were looked at, and of what each does and needs
+    VEC(Touches *) touches;
 } Jam;
 
-// Marks -----------------------------------------------------------------------------------
+// Touches ---------------------------------------------------------------------------------
 
-static uint64_t bit_of(const void *p)
+static Key key_of(const Touches *t, const TouchList *list, const void *p)
 {
-    return 1ull << (hash_mix((uint64_t)(uintptr_t)p, 0) & 63);
+    return (Key){t->stm, p, list == &t->does ? t->stm : NULL};
 }
 
-static uint64_t bits_of_index(const Arith *a)
+static void touch(Jam *jam, Touches *t, TouchList *list, const void *p)
 {
-    uint64_t bits = a && a->kind == A_VAR ? bit_of(a) : 0;
+    if (table_find(&jam->table, key_of(t, list, p)) >= 0)
+        return;
+    table_push(&jam->table, key_of(t, list, p), 0);
+    VEC_PUSH(jam->arena, &list->of, p);
+    list->bits |= 1ull << (hash_mix((uint64_t)(uintptr_t)p, 0) & 63);
+}
+
+static void touch_index(Jam *jam, Touches *t, const Arith *a)
+{
+    if (a && a->kind == A_VAR)
+        touch(jam, t, &t->needs, a);
     for (int i = 0; a && i < a->n; i++)
-        bits |= bits_of_index(a->term[i].arg);
-    return bits;
+        touch_index(jam, t, a->term[i].arg);
 }
 
-static void mark_value(TouchMarks *m, const KExpr *e)
+static void touch_value(Jam *jam, Touches *t, const KExpr *e)
 {
     if (!e)
         return;
-    if (e->kind == K_VAR)
-        m->reads |= bit_of(e->var);
-    if (e->kind == K_LOAD)
-        m->loads |= bit_of(e->buffer);
-    m->indexed |= bits_of_index(e->arith);
+    if (e->kind == K_VAR || e->kind == K_LOAD)
+        touch(jam, t, &t->needs, e->kind == K_VAR ? (const void *)e->var : e->buffer);
+    touch_index(jam, t, e->arith);
     for (int i = 0; e->cond && i < e->n; i++)
-        m->indexed |= bits_of_index(e->cond[i]);
+        touch_index(jam, t, e->cond[i]);
     for (int i = 0; i < kexpr_args(e); i++)
-        mark_value(m, e->arg[i]);
+        touch_value(jam, t, e->arg[i]);
 }
 
-static void mark_stm(TouchMarks *m, const Stm *stm)
+static void touch_stm(Jam *jam, Touches *t, const Stm *stm)
 {
-    if (stm->kind == ST_DECL || stm->kind == ST_ASSIGN)
-        m->sets |= bit_of(stm->var);
+    if (stm->kind == ST_DECL || stm->kind == ST_ASSIGN) {
+        touch(jam, t, &t->does, stm->var);
+        touch(jam, t, &t->needs, stm->var);
+    }
     if (stm->kind == ST_STORE)
-        m->stores |= bit_of(stm->buffer);
+        touch(jam, t, &t->does, stm->buffer);
     if (stm->kind == ST_INT)
-        m->makes |= bit_of(stm->iter);
-    m->barrier |= stm->kind == ST_BARRIER;
-    m->indexed |= bits_of_index(stm->index) | bits_of_index(stm->extent);
-    mark_value(m, stm->value);
+        touch(jam, t, &t->does, stm->iter);
+    t->barrier |= stm->kind == ST_BARRIER;
+    touch_index(jam, t, stm->index);
+    touch_index(jam, t, stm->extent);
+    touch_value(jam, t, stm->value);
     for (int i = 0; i < stm->body.len; i++)
-        mark_stm(m, stm->body.at[i]);
+        touch_stm(jam, t, stm->body.at[i]);
     for (int i = 0; i < stm->other.len; i++)
-        mark_stm(m, stm->other.at[i]);
+        touch_stm(jam, t, stm->other.at[i]);
 }
 
-static TouchMarks *marks_of(Jam *jam, const Stm *stm)
+static Touches *touches_of(Jam *jam, const Stm *stm)
 {
     Key key = {stm, NULL, NULL};
     int entry = table_find(&jam->table, key);
     if (entry < 0) {
-        TouchMarks marks = {0};
-        mark_stm(&marks, stm);
-        entry = table_push(&jam->table, key, jam->marks.len);
-        VEC_PUSH(jam->arena, &jam->marks, marks);
+        Touches *touches = NEW(jam->arena, Touches);
+        touches->stm = stm;
+        touch_stm(jam, touches, stm);
+        entry = table_push(&jam->table, key, jam->touches.len);
+        VEC_PUSH(jam->arena, &jam->touches, touches);
     }
-    return &jam->marks.at[jam->table.entry.at[entry].value];
+    return jam->touches.at[jam->table.entry.at[entry].value];
 }
 
-// Whether neither order can matter, as far as the marks tell.
-static bool are_apart(Jam *jam, const Stm *one, const Stm *other)
+static bool have_common(Jam *jam, const Touches *one, const TouchList *a,
+                        const Touches *other, const TouchList *b)
 {
-    TouchMarks a = *marks_of(jam, one), b = *marks_of(jam, other);
-    return !a.barrier && !b.barrier && !(a.sets & (b.reads | b.sets)) &&
-           !(b.sets & a.reads) && !(a.stores & b.loads) && !(b.stores & a.loads) &&
-           !(a.makes & b.indexed) && !(b.makes & a.indexed);
+    if (a->of.len > b->of.len)
+        return have_common(jam, other, b, one, a);
+    for (int i = 0; (a->bits & b->bits) && i < a->of.len; i++)
+        if (table_find(&jam->table, key_of(other, b, a->of.at[i])) >= 0)
+            return true;
+    return false;
+}
+
+// Both orders of them are one: neither changes what the other reads, or sets what it sets.
+static bool commute(Jam *jam, const Stm *one, const Stm *other)
+{
+    const Touches *a = touches_of(jam, one), *b = touches_of(jam, other);
+    return !a->barrier && !b->barrier && !have_common(jam, a, &a->does, b, &b->needs) &&
+           !have_common(jam, b, &b->does, a, &a->needs);
+}
+
+// May one of them use what the other stores to?
+static bool may_share(Jam *jam, const Stm *one, const Stm *other)
+{
+    const Touches *a = touches_of(jam, one), *b = touches_of(jam, other);
+    return have_common(jam, a, &a->does, b, &b->needs) ||
+           have_common(jam, a, &a->does, b, &b->does);
 }
 
 // Questions -----------------------------------------------------------------------------
@@ -142,50 +178,10 @@ static bool sets_read_of(const Stm *setter, const void *reader)
            stm_any(reader, stm_reads, setter->var);
 }
 
-static bool has_iter(const KExpr *e, const void *iter)
-{
-    bool found = e->arith && arith_mentions(e->arith, iter);
-    for (int i = 0; e->cond && i < e->n; i++)
-        found |= arith_mentions(e->cond[i], iter);
-    return found;
-}
-
-static bool uses_iter(const Stm *stm, const void *iter)
-{
-    return (stm->index && arith_mentions(stm->index, iter)) ||
-           (stm->extent && arith_mentions(stm->extent, iter)) ||
-           kexpr_any(stm->value, has_iter, iter);
-}
-
-// An index that a statement makes of what was computed.
-static bool makes_index_of(const Stm *stm, const void *reader)
-{
-    return stm->kind == ST_INT && stm_any(reader, uses_iter, stm->iter);
-}
-
-static bool stores_read_of(const Stm *store, const void *reader)
-{
-    return store->kind == ST_BARRIER ||
-           (store->kind == ST_STORE && stm_any(reader, stm_loads, store->buffer));
-}
-
 static bool set_by(const Stm *setter, const void *other)
 {
     return (setter->kind == ST_DECL || setter->kind == ST_ASSIGN) &&
            stm_any(other, sets_var, setter->var);
-}
-
-// Does it change what the other reads, or set what that sets?
-static bool disturbs(const Stm *stm, const Stm *other)
-{
-    return stm_any(stm, sets_read_of, other) || stm_any(stm, stores_read_of, other) ||
-           stm_any(stm, makes_index_of, other) || stm_any(stm, set_by, other);
-}
-
-// Both orders of them are one.
-static bool commute(Jam *jam, const Stm *a, const Stm *b)
-{
-    return are_apart(jam, a, b) || (!disturbs(a, b) && !disturbs(b, a));
 }
 
 // Loops that store -----------------------------------------------------------------------
@@ -240,15 +236,16 @@ static bool is_no_store(const Stm *stm, const void *user)
 }
 
 // Does the second loop read, element by element, what the first one has stored?
-static bool follows(const Stm *a, const Stm *b)
+static bool follows(Jam *jam, const Stm *a, const Stm *b)
 {
     const Pair both = {a, b, NULL};
     return a->kind == ST_FOR && b->kind == ST_FOR && !a->value && !b->value &&
            a->iter == b->iter && a->extent == b->extent && a->unroll == b->unroll &&
-           stm_any(a, is_shared, &both) && !stm_any(a, is_met_elsewhere, &both) &&
-           !stm_any(b, is_met_elsewhere, &both) && !stm_any(a, is_no_store, NULL) &&
-           !stm_any(b, is_no_store, NULL) && !stm_any(a, sets_read_of, b) &&
-           !stm_any(b, sets_read_of, a) && !stm_any(a, set_by, b);
+           may_share(jam, a, b) && stm_any(a, is_shared, &both) &&
+           !stm_any(a, is_met_elsewhere, &both) && !stm_any(b, is_met_elsewhere, &both) &&
+           !stm_any(a, is_no_store, NULL) && !stm_any(b, is_no_store, NULL) &&
+           !stm_any(a, sets_read_of, b) && !stm_any(b, sets_read_of, a) &&
+           !stm_any(a, set_by, b);
 }
 
 // Moving --------------------------------------------------------------------------------
@@ -258,7 +255,7 @@ static bool follows(const Stm *a, const Stm *b)
 static bool can_follow(Jam *jam, const Block *block, int first, int loop, Stms *with)
 {
     const Stm *moved = block->at[loop];
-    bool behind = follows(block->at[first], moved);
+    bool behind = follows(jam, block->at[first], moved);
     if (!behind && !same_iterations(block->at[first], moved))
         return false;
     with->len = 0;
@@ -295,7 +292,7 @@ static void move_up(Jam *jam, Block *block, int *first, const Stms *with)
             VEC_PUSH(jam->pass->arena, &out, block->at[i]);
     for (int i = 0; i < loop->body.len; i++)
         VEC_PUSH(jam->pass->arena, &into->body, loop->body.at[i]);
-    mark_stm(marks_of(jam, into), loop);
+    touch_stm(jam, touches_of(jam, into), loop);
     *first += with->len - 1;
     *block = out;
 }

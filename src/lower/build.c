@@ -109,10 +109,26 @@ const KExpr *k_shuffle(Lower *l, const KExpr *value, const Arith *lane)
     return k;
 }
 
+// About 150 KB of text: compilers take longer than a search waits, and the passes, of which
+// some are not linear, longer than all other points together.
+enum { QUICK_NODES = 20000 };
+
+void check_length(Lower *l, const Kernel *kernel)
+{
+    if (!l->failed && l->options->quick && block_nodes(&kernel->body) > QUICK_NODES)
+        lower_fail(l, span_none, "L029", "the kernel is too long to be considered");
+}
+
+// A kernel's length is looked at whenever it has grown by a quarter, so that one which is
+// too long is given up before all of it is there. What is only tried may yet go again.
 Stm *stm_add(Lower *l, StmKind kind)
 {
     if (!l->block)
         BUG("a statement outside a kernel");
+    if (++l->statements > l->look_at && l->kernel && !l->ahead) {
+        check_length(l, l->kernel);
+        l->look_at = l->statements + l->statements / 4 + 64;
+    }
     Stm *stm = NEW(l->arena, Stm);
     stm->kind = kind;
     VEC_PUSH(l->arena, l->block, stm);

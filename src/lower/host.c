@@ -243,16 +243,13 @@ bool kernel_begin(Lower *l, const Expr *expr)
     l->kernel = kernel;
     l->block = &kernel->body;
     l->loops.len = 0;
+    l->statements = l->look_at = 0;
     l->shared_tile = false;
     kernel->names = (Map){.arena = l->arena};
     for (int i = 0; i < l->unit->buffers.len; i++)
         name_take(kernel, l->unit->buffers.at[i]->name);
     return true;
 }
-
-// About 150 KB of text: compilers take longer than a search waits, and the passes, of which
-// some are not linear, longer than all other points together.
-enum { QUICK_NODES = 20000 };
 
 // A kernel that is there already, the newest of the unit, is dropped and the older one
 // launched.
@@ -275,8 +272,7 @@ void kernel_end(Lower *l)
     Kernel *kernel = l->kernel;
     l->kernel = NULL;
     l->block = NULL;
-    if (!l->failed && l->options->quick && block_nodes(&kernel->body) > QUICK_NODES)
-        lower_fail(l, span_none, "L029", "the kernel is too long to be considered");
+    check_length(l, kernel);
     if (l->failed)
         return;
     Pass pass = {l->ctx, l->arena, l->unit->program, l->options};

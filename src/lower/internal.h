@@ -84,6 +84,8 @@ typedef struct {
     Diags *diags;
     bool failed;
     Kernel *kernel;       // NULL between kernels (host level)
+    int statements;       // added to it, and how many there are when its length is
+    int look_at;          // looked at next
     Block *block;         // where statements go; NULL at host level
     const Side *side;     // what these are on
     VEC(LoopVar) loops;   // variables of loops of this kernel
@@ -257,6 +259,7 @@ const KExpr *k_vector(Lower *l, const Type *type, const KExpr *const *arg);
 const KExpr *k_shuffle(Lower *l, const KExpr *value, const Arith *lane);
 const KExpr *k_lane(Lower *l, const KExpr *vector, int lane);
 Stm *stm_add(Lower *l, StmKind kind);
+void check_length(Lower *l, const Kernel *kernel); // fails where it is only to be looked at
 Var *var_new(Lower *l, const char *name, const Type *type, bool is_const);
 const char *name_new(Lower *l, const char *stem);
 // `cond ? a : b` if neither side needs statements, else an if statement, so that what a

@@ -7,8 +7,11 @@ does. Of each, a thousand points and the neighbours of the best are derived, low
 ranked by the model of the repository (`explore --derived --model`), at sizes that a GPU is
 given; then the plain point and the first ones are printed. A finding is a command that
 crashes or does not end, a program that cannot be ranked, or one of which no point can be
-printed. It is shown with its command and text; `--seed S --programs 1` repeats the finding of
-seed S. The last line is `N passed, N failed`, a program each. Needs NumPy, and FOREWARP or
+printed, and a point whose kernel the GPU cannot launch at a size at which the program fills
+its memory: too much local memory, too many work-items of a group, groups along y or z, or
+bytes that an item keeps. Of each program random points are asked, and what is ranked. A
+finding is shown with its command and text; `--seed S --programs 1` repeats the finding of seed
+S. The last line is `N passed, N failed`, a program each. Needs NumPy, and FOREWARP or
 build/forewarp.
 
 A point that is refused with a message is counted, and no finding: the tuner goes on to the
@@ -39,6 +42,9 @@ FOREWARP = os.path.abspath(os.environ.get("FOREWARP", "build/forewarp"))
 MODEL = f"{ROOT}/data/models/gpu.json.gz"
 DEVICE = ["--device-model", "nvidia-a100"]
 ELEMENTS = 2**22  # about as many as the sizes of a program of a class multiply to
+LARGE = 2**24  # the same, for points that are to be launched
+LAUNCHED = 12  # random points of each program
+LOCAL, GROUP, GROUPS, KEPT = 48 << 10, 1024, 65535, 512 << 10  # the limits of the device
 CLASSES = [*population.CLASSES, None]  # None: programs.py
 
 
@@ -48,16 +54,18 @@ class Drawn:
     klass: str
     text: str
     sizes: dict
+    large: dict
 
 
 def draw(seed):
     klass = CLASSES[seed % len(CLASSES)]
     if klass is None:
         program = exact.draw(seed)
-        return Drawn(seed, "any", program.text, program.sizes)
+        return Drawn(seed, "any", program.text, program.sizes, program.sizes)
     program = population.draw(seed, 0, klass)
     free = sum(size.fixed is None for size in program.sizes)
-    return Drawn(seed, klass, program.text, program.full(ELEMENTS ** (1 / max(free, 1))))
+    return Drawn(seed, klass, program.text, program.full(ELEMENTS ** (1 / max(free, 1))),
+                 program.full(LARGE ** (1 / max(free, 1))))
 
 
 class Finding(Exception):
@@ -77,17 +85,39 @@ def forewarp(*arguments):
     return done.returncode, done.stdout if done.returncode == 0 else done.stderr
 
 
-def rank(program, file, points):
-    """How many points were printed, and how many refused: the plain one, and the first ones."""
-    sizes = ",".join(f"{n}={v}" for n, v in program.sizes.items())
-    sizes = ["-s", sizes] if sizes else []
-    status, text = forewarp("explore", file, *sizes, *DEVICE, "--derived", "--model", MODEL, "-q",
-                            "-n", str(points), "--seed", str(program.seed), "--csv", "-")
+def sizes_of(sizes):
+    return ["-s", ",".join(f"{n}={v}" for n, v in sizes.items())] if sizes else []
+
+
+def explore(program, file, *options):
+    """The rows of an exploration, each a point and the features of its largest kernel."""
+    status, text = forewarp("explore", file, *options, *DEVICE, "--derived", "-q", "--seed",
+                            str(program.seed), "--csv", "-")
     if status != 0:
         raise Finding(f"it cannot be ranked: {text}")
-    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
+
+
+def judge_launches(rows, sizes):
+    """A finding if the device cannot launch the kernel of a row."""
+    for row in rows:
+        groups = [float(row[f"global{d}"]) / float(row[f"local{d}"]) for d in (1, 2)]
+        kept, local, group = (float(row[name]) for name in
+                              ("private_bytes", "local_memory_bytes", "group_size"))
+        if local > LOCAL or group > GROUP or max(groups) > GROUPS or kept > KEPT:
+            raise Finding(f"it cannot be launched at {sizes}: {row['expression']}: "
+                          f"{local:g} B, {group:g} items, {groups} groups, {kept:g} B an item")
+
+
+def rank(program, file, points):
+    """How many points were printed, and how many refused: the plain one, and the first ones."""
+    large = sizes_of(program.large)
+    judge_launches(explore(program, file, *large, "-n", str(LAUNCHED)), large)
+    sizes = sizes_of(program.sizes)
+    rows = explore(program, file, *sizes, "--model", MODEL, "-n", str(points))
+    judge_launches(rows, sizes)
     printed = refused = 0
-    for row in csv.DictReader(lines):
+    for row in rows:
         status, text = forewarp("emit", file, *sizes, *DEVICE, "-p", row["expression"])
         printed += status == 0
         refused += status != 0

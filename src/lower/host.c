@@ -164,11 +164,14 @@ static void find_extents(Lower *l, const Expr *expr, bool arguments, Extents *fo
 
 void launch_axis(Lower *l, Kernel *kernel, int d, const Arith *n, int64_t each)
 {
-    int64_t known, most = d > 0 ? l->options->groups : 0, turns = 1;
-    if (most && arith_is_const(n, &known))
-        turns = (MAX(known, 1) - 1) / each / most + 1;
+    int64_t known, most = d > 0 ? l->options->groups : 0;
+    int64_t turns = most ? (MAX(arith_most(n), 1) - 1) / each / most + 1 : 1;
     l->fewer[d] = turns > 1;
-    const Arith *groups = arith_ceil_div(l->ctx, n, arith_const(l->ctx, each * turns));
+    bool open = turns > 1 && !arith_is_const(n, &known);
+    const Arith *groups =
+        arith_ceil_div(l->ctx, n, arith_const(l->ctx, open ? each : each * turns));
+    if (open)
+        groups = arith_min(l->ctx, groups, arith_const(l->ctx, most));
     kernel->global[d] = arith_mulc(l->ctx, groups, kernel->local[d]);
 }
 

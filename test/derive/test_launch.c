@@ -17,6 +17,7 @@
 typedef struct {
     const char *text;
     int64_t size[4][2]; // N, M
+    bool generic;       // kernels are for all sizes
 } Case;
 
 #define AFFINE    "scan(\\(p, q) (r, s) -> (p * r, r * q + s), (1.0, 0.0))"
@@ -85,6 +86,12 @@ static const Case cases[] = {
      "* "
      "w[1][2])",
      {{3000000, 40}}},
+    // More rows than groups along y, in a kernel for any number of them.
+    {"def f(a: [N][M]float) = a |> pad2(1, 1, clamp) |> slide2(3, 1) |> map2(\\w -> "
+     "w[0][1] + w[2][1])",
+     {{10000000, 40}, {40, 10000000}},
+     true},
+    {"def f(a: [N][M]float) = a |> map(map(\\x -> 2 * x))", {{10000000, 40}}, true},
     // Windows of small arrays.
     {"def f(a: [N][M][3]double) = a |> pad2(2, 2, clamp) |> slide2(5, 1) |> map2(\\w -> "
      "w[0][0][0] + w[4][4][2])",
@@ -172,15 +179,17 @@ static void check_case(const Case *c, const int64_t size[2], const char *model,
     Arena *arena = arena_new();
     Diags diags = {.arena = arena};
     DeviceModel described;
+    const char *generic = c->generic ? " generic" : "";
     Opened x = {.text = c->text, .target = target_find(target), .diags = &diags};
     const Binding binding[] = {{"N", size[0]}, {"M", size[1]}};
     assert_true(device_model_find(model, &described));
     describe_model(&described, &x.info);
     describe_target(target, &x.info);
-    x.problem = problem_parse("f", arena_printf(arena, "size N, M\n%s", c->text), &diags);
+    x.problem = problem_parse(
+        "f", arena_printf(arena, "size N%s, M%s\n%s", generic, generic, c->text), &diags);
     assert_non_null(x.problem);
     assert_true(problem_bind(x.problem, binding, 2, &diags));
-    x.derivation = derive_new(x.problem->bound, &x.info, &diags);
+    x.derivation = derive_new(x.problem->general, &x.info, &diags);
     assert_non_null(x.derivation);
     check_points(&x);
     derive_free(x.derivation);

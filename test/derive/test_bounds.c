@@ -26,6 +26,8 @@ static const Case cases[] = {
     {"def f(a: [N][M]float) = a |> map(\\r -> r |> map(\\x -> x * x + 0.1) |> "
      "reduce(+, 0))",
      13, 70},
+    {"def f(a: [N][M]float4) = a |> map(\\r -> r |> map(\\x -> x * x) |> reduce(+, 0.0))",
+     13, 70},
     // A row's fold, shared by the items of a group, and what follows it.
     {"def f(a: [N][M]float) = a |> map(\\r -> let m = r |> reduce(max, -1e30) in let s = r "
      "|> map(\\x -> exp(x - m)) |> reduce(+, 0) in r |> map(\\x -> exp(x - m) / s))",

@@ -6,7 +6,6 @@
 
 #include "calibrate/calibrate.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>

@@ -7,8 +7,6 @@
 #include "derive/shape.h"
 #include "problem/template.h"
 
-#include <string.h>
-
 static json_t *type_json(const char *name, const Type *type)
 {
     AutoBuf text = buf_new();

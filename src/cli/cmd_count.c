@@ -8,8 +8,6 @@
 #include "calibrate/describe.h"
 #include "calibrate/predict.h"
 
-#include <math.h>
-
 // What is counted; sizes of an example, and whether the user gave them all.
 typedef struct {
     Options *o;

@@ -4,7 +4,6 @@
 
 #include "cli/cli.h"
 
-#include <string.h>
 #include <unistd.h>
 
 static json_t *device_json(const DeviceInfo *d)

@@ -7,7 +7,6 @@
 #include "cli/cli.h"
 #include "problem/template.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 
 #include "evaluate/eval.h"
 
-#include <math.h>
 #include <string.h>
 
 static const double goal = 0.9; // of the best throughput (000, section 8.2)

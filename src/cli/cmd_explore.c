@@ -10,7 +10,6 @@
 #include "evaluate/explore.h"
 
 #include <math.h>
-#include <string.h>
 #include <unistd.h>
 
 static void show(void *user, const char *stage, int64_t done, int64_t of)

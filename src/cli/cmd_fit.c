@@ -4,7 +4,6 @@
 
 #include "cli/cli.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 // The rows to fit, of all programs but the one left out; NULL with a diagnostic.

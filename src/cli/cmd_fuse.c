@@ -5,7 +5,6 @@
 
 #include "cli/cli.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 // 123, or 9.10.11 where a number has two digits.

@@ -5,7 +5,6 @@
 #include "cli/cli.h"
 #include "report/page.h"
 
-#include <errno.h>
 #include <string.h>
 
 // NAME.html beside the kernel of a record.

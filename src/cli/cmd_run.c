@@ -5,7 +5,6 @@
 #include "cli/cli.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -5,7 +5,6 @@
 #include "cli/cli.h"
 
 #include "calibrate/describe.h"
-#include "ir/names.h"
 #include "problem/template.h"
 #include "report/result.h"
 #include "report/table.h"

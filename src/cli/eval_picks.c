@@ -12,7 +12,6 @@
 #include "evaluate/picks.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct {

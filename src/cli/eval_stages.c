@@ -6,8 +6,6 @@
 
 #include "evaluate/stages.h"
 
-#include <string.h>
-
 enum { REPEATS = 2 };
 
 bool eval_takes_records(const Options *o)

@@ -6,10 +6,6 @@
 #include "cli/cli.h"
 #include "derive/pipeline.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { SHOWN_MOST = 40 };
 
 static void put_stages(Buf *out, Calls calls)

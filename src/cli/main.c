@@ -6,8 +6,6 @@
 #include "cli/cli.h"
 #include "cost/counts_sum.h"
 
-#include "ir/names.h"
-
 #include <argp.h>
 #include <ctype.h>
 #include <errno.h>

@@ -52,7 +52,6 @@ const Link *mpi_leader(const Mpi *mpi)
 
 #ifdef FW_MPI
 
-#include <math.h>
 #include <mpi.h>
 #include <time.h>
 

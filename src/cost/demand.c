@@ -8,7 +8,6 @@
 #include "cost/residency.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { SECTOR_BYTES = 32, BANKS = 32, BANK_BYTES = 4, ITEM_REGISTERS_MOST = 255 };
 

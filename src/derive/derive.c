@@ -6,7 +6,6 @@
 
 #include "derive/walk.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 // Steps -------------------------------------------------------------------------------

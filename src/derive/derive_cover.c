@@ -11,7 +11,6 @@
 
 #include "derive/derive_parts.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 // Parameters ----------------------------------------------------------------------------

@@ -5,8 +5,6 @@
 
 #include "derive/derive_parts.h"
 
-#include <string.h>
-
 // Besides what is held, a group needs a word an item for its folds; and more where local
 // memory is asked for by the launch, whose arrays begin at multiples of 1,024 bytes.
 int64_t fold_room(const Derivation *d)

@@ -5,7 +5,6 @@
 
 #include "emit/print.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 // Names -------------------------------------------------------------------------------

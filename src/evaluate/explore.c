@@ -9,7 +9,6 @@
 #include "rewrite/rewrite.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { OUTPUTS_MOST = 64, GROUP_LEAST = 32, DRAWS = 200, UNROLL_CAP = 64 };

@@ -16,8 +16,6 @@
 // check where lowered patterns may stand.
 #include "ir/infer.h"
 
-#include <math.h>
-
 // Literals ---------------------------------------------------------------------------
 
 bool infer_adapts(const Expr *e)

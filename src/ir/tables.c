@@ -5,8 +5,6 @@
 
 #include "ir/ir.h"
 
-#include <string.h>
-
 const ScalarInfo scalar_info[SCALARS] = {
 #define SCALAR(id, name, kind, bytes, digits, dtype, opencl, c, vectors)                   \
     {name,                                                                                 \

@@ -16,7 +16,6 @@
 // between two barriers. Loads in a branch of a select stay.
 
 #include "kir/passes.h"
-#include "kir/table.h"
 
 enum { CHUNKS_MAX = 512, LANES_MAX = 8 };
 

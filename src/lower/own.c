@@ -5,7 +5,6 @@
 // an array, and the accumulator of a fold that the group does is. An item may read and
 // change the elements that it wrote, and no others.
 
-#include "kir/table.h"
 #include "lower/internal.h"
 
 enum { UNROLLED_MOST = 64 }; // iterations, written out for registers to have no index

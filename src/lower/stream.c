@@ -21,7 +21,6 @@
 
 #include "lower/stream.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const Arith *ranged(Stream *s, const char *name, int64_t lo, int64_t hi,

@@ -12,7 +12,6 @@
 
 #include "lower/stream.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 // The state as the function sees it -----------------------------------------------------

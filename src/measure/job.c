@@ -3,8 +3,6 @@
 // Questions about jobs that both sides ask.
 #include "measure/measure.h"
 
-#include <string.h>
-
 bool job_reads(const JobArg *arg)
 {
     return arg->kind == ARG_BUFFER || arg->kind == ARG_VALUE || arg->kind == ARG_IMAGE ||

@@ -4,7 +4,6 @@
 // driver of one kind hides no other.
 #include "measure/parts.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const double LIST_LIMIT_S = 60;

@@ -8,7 +8,6 @@
 #include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 static double *covariance(const Matrix *x)
 {

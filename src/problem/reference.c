@@ -8,9 +8,7 @@
 
 #include "problem/pass.h"
 
-#include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 // Scalar operations the interpreter may spend, about 2 s, and the most outputs for which it

@@ -5,8 +5,6 @@
 
 #include "problem/problem.h"
 
-#include <string.h>
-
 static const Binding *instances(const Problem *problem, Diags *diags)
 {
     const Binding *count = binding_find(problem->binding, problem->nbinding, "T");

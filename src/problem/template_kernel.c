@@ -8,7 +8,6 @@
 // A name that a macro puts together, or that is in an included file, is not found here, so
 // where there is any of these nothing is said.
 
-#include "ir/names.h"
 #include "problem/template.h"
 
 #include <stdlib.h>

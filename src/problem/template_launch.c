@@ -5,7 +5,6 @@
 
 #include "problem/template.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #include "ir/names.h"
 #include "problem/template.h"
 
-#include <math.h>
 #include <string.h>
 
 bool reader_wrong(const TemplateReader *r, const char *where, const char *format, ...)

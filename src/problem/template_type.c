@@ -4,8 +4,6 @@
 
 #include "problem/template.h"
 
-#include <string.h>
-
 // CUDA's vectors of three lie close, OpenCL's have room for four.
 static int alignment(const TemplateReader *r, const Member *member)
 {

@@ -5,7 +5,6 @@
 // from running any other script: the nonce follows from the records.
 #include "report/page.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

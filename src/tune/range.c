@@ -16,7 +16,6 @@
 #include "tune/internal.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { DIAGONAL = 6, INSIDE = 6, TUNED = 3, NAMES = 4, CORNERS = 2 * NAMES };

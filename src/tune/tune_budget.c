@@ -18,7 +18,6 @@
 #include "tune/internal.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 // On a processor a plain kernel may take so long an operation (mm: 0.8 ns on two cores), or

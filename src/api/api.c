@@ -30,11 +30,10 @@ int fw_worker(int argc, char **argv, int *status)
 
 void api_message(Diags *diags, char **message)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     diags_print(&text, diags);
     if (message)
         *message = text.len ? xstrdup(text.text) : NULL;
-    buf_release(&text);
     arena_free(diags->arena);
 }
 
@@ -75,8 +74,7 @@ const char *api_store(const char *store, Arena *arena)
 {
     AutoBuf path = buf_new();
     store_default_path(&path);
-    const char *copy = arena_strdup(arena, api_or(store, path.text));
-    return copy;
+    return arena_strdup(arena, api_or(store, path.text));
 }
 
 // Problems ----------------------------------------------------------------------------

@@ -153,15 +153,13 @@ static bool hook_accept(void *user, const char *point, const RunnerBuffer *buffe
                         void *const *out)
 {
     const PlanMaking *m = user;
-    const void **array = xcalloc(2 * (size_t)n + 1, sizeof *array);
+    AUTO_FREE const void **array = xcalloc(2 * (size_t)n + 1, sizeof *array);
     for (int i = 0; i < n; i++) {
         array[i] = buffer[i].init;
         array[n + i] = out[i];
     }
     fw_result result = {point, n, array, array + n};
-    bool accepted = m->o->verify(m->o->user, &result) != 0;
-    free(array);
-    return accepted;
+    return m->o->verify(m->o->user, &result) != 0;
 }
 
 static bool run_search(PlanMaking *m, fw_origin origin)
@@ -357,13 +355,11 @@ int fw_plan_host(const fw_plan *plan, const char *stem, char **header, char **bo
     if (!api_given(plan, "plan", message) || !api_given(stem, "stem", message))
         return 0;
     Diags diags = {.arena = arena_new()};
-    Buf head = buf_new(), text = buf_new();
+    AutoBuf head = buf_new(), text = buf_new();
     HostPart part = {.recipe = &plan->recipe, .device = ""};
     bool ok = recipe_host(&part, 1, stem, &head, &text, &diags);
     *header = ok ? xstrdup(head.text) : NULL;
     *body = ok ? xstrdup(text.text) : NULL;
-    buf_release(&head);
-    buf_release(&text);
     api_message(&diags, message);
     return ok;
 }

@@ -446,13 +446,12 @@ bool loaded_resize(Loaded *loaded, const int64_t *size, int n, Buf *log)
         return true;
     if (!in_range(loaded, size, log))
         return false;
-    int64_t *before = xcalloc((size_t)n, sizeof *before);
+    AUTO_FREE int64_t *before = xcalloc((size_t)n, sizeof *before);
     memcpy(before, loaded->size, bytes);
     memcpy(loaded->size, size, bytes);
     bool ok = fulfils(loaded, log);
     if (!ok)
         memcpy(loaded->size, before, bytes);
-    free(before);
     if (!ok)
         return false;
     set_numbers(loaded);
@@ -714,11 +713,10 @@ static bool compile_part(HostPart *part, const DeviceKind *kind, int index, Buf 
     const Job *job = &part->recipe->job;
     Device *device = (kind->open_compiler ? kind->open_compiler : kind->open)(index, log);
     DeviceText text = {.source = part->recipe->source, .options = part->recipe->options};
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     job_names(job, arena, &text);
     bool ok =
         device && kind->image(device, &text, &part->image, &part->symbols, log) == DEV_OK;
-    arena_free(arena);
     if (device)
         kind->close(device);
     return ok;

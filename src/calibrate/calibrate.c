@@ -262,11 +262,10 @@ static bool demand_row(const Calibrator *c, const MadeKernel *made, Demand *dema
     describe_device(&c->out->device, &model);
     FeatureSetting setting = {&model, made->problem->binding, made->problem->nbinding};
     Demand *all;
-    Arena *scratch = arena_new();
+    AutoArena *scratch = arena_new();
     int n = demand_unit(made->candidate.unit, &setting, scratch, &all, NULL);
     if (n == 1)
         *demand = all[0];
-    arena_free(scratch);
     for (int d = 0; made->row->class == CLASS_EMPTY && d < DEMANDS; d++)
         if (d != DEMAND_LAUNCH && d != DEMAND_GROUP && d != DEMAND_WARP &&
             d != DEMAND_PHASE)
@@ -514,7 +513,7 @@ static int column_of(int property, double *times)
 // paper: each property in a column of its own, and only those of the paper.
 void calibrate_counts(const Calibration *c, bool paper, Weights *w)
 {
-    Matrix x = matrix_new(c->rows.len, PROPERTIES);
+    AutoMatrix x = matrix_new(c->rows.len, PROPERTIES);
     double *y = xcalloc((size_t)c->rows.len + 1, sizeof *y), times = 1;
     Sign sign[PROPERTIES];
     x.n = 0;
@@ -543,13 +542,12 @@ void calibrate_counts(const Calibration *c, bool paper, Weights *w)
         w->support[p] = l.support[column];
     }
     linear_free(&l);
-    matrix_free(&x);
     free(y);
 }
 
 void calibrate_overlap(const Calibration *c, Overlap *overlap)
 {
-    Matrix x = matrix_new(c->rows.len, DEMANDS);
+    AutoMatrix x = matrix_new(c->rows.len, DEMANDS);
     AUTO_FREE double *y = xcalloc((size_t)c->rows.len + 1, sizeof *y);
     AUTO_FREE double *idle = xcalloc((size_t)c->rows.len + 1, sizeof *idle);
     x.n = 0;
@@ -563,7 +561,6 @@ void calibrate_overlap(const Calibration *c, Overlap *overlap)
     }
     weights_parts(overlap);
     overlap_fit(overlap, &x, idle, y);
-    matrix_free(&x);
 }
 
 void calibrate_fit(const Calibration *c, Weights *w)

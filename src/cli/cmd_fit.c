@@ -37,10 +37,9 @@ static bool fit_rows(Options *o, const ModelKind *kind, const Dataset *data, con
     for (int i = 0; i < n; i++)
         y[i] = data->throughput[row[i]];
     const char *fingerprint = dataset_meta(data, "fingerprint");
-    Matrix x = matrix_select(&data->x, row, n);
+    AutoMatrix x = matrix_select(&data->x, row, n);
     Model *model =
         model_fit(kind, &x, y, o->seed, data->feature, fingerprint ? fingerprint : "");
-    matrix_free(&x);
     bool ok = model_save(model, o->out[0], &o->diags);
     model_free(model);
     if (ok)

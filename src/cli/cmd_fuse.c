@@ -197,7 +197,7 @@ static void print_known(const FuseSpace *space, const Cover *cover)
 
 static void print_covers(const FuseSpace *space, const Cover *cover, int ncover)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     printf("\n  covers that move the fewest words an instance\n");
     for (int i = 0; i < ncover; i++) {
         buf_clear(&text);
@@ -207,7 +207,6 @@ static void print_covers(const FuseSpace *space, const Cover *cover, int ncover)
         }
         printf("  %5.0f  %s\n", cover[i].cost, text.text);
     }
-    buf_release(&text);
     if (ncover)
         print_known(space, &cover[0]);
 }

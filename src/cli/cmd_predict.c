@@ -218,14 +218,13 @@ static bool predict_point(const PredictCommand *p, const AskedPoints *asked, int
         !space_valid(space, &point))
         return false;
     DeviceModel device;
-    Arena *scratch = arena_new();
+    AutoArena *scratch = arena_new();
     Diags quiet = {.arena = scratch};
     IrMark mark = ir_mark(p->problem->ir);
     describe_device(&p->weights.device, &device);
     FeatureSetting setting = {&device, p->problem->binding, p->problem->nbinding};
     Unit *unit = derive_unit(p->variants.derivation, &point, true, scratch, &quiet);
     bool ok = unit && predict_unit(&p->weights, unit, &setting, scratch, seconds);
-    arena_free(scratch);
     ir_release(p->problem->ir, mark);
     return ok;
 }

@@ -160,10 +160,9 @@ Mpi *mpi_open(Options *o)
 static int say_all(Options *o, int status)
 {
     int worst = diags_exit_status(&o->diags);
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     diags_print(&text, &o->diags);
     cli_paint(text.text);
-    buf_release(&text);
     fflush(NULL);
     o->diags.list.len = 0;
     return worst ? worst : status;

@@ -13,8 +13,7 @@
 static const RecordedPoint *optimum(const Recorded *r)
 {
     AUTO_FREE int *order = recorded_order(r);
-    const RecordedPoint *best = &r->at[order[0]];
-    return best;
+    return &r->at[order[0]];
 }
 
 static void print_followed(const Recorded *r, const Followed *f, Arena *arena)

@@ -258,7 +258,7 @@ static const char *untiled(const Derivation *d)
 // Local memory of a tiled group as an expression over the parameters.
 static void constrain_tile(Derivation *d, bool places, Diags *diags)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     if (!places)
         buf_printf(&text, "%s or ", untiled(d));
     for (int x = 0; x < d->shape.dims; x++) {
@@ -275,19 +275,17 @@ static void constrain_tile(Derivation *d, bool places, Diags *diags)
         buf_printf(&text, "%lld", (long long)d->shape.tile_bytes);
     buf_printf(&text, " <= %lld", (long long)d->device.local_bytes);
     space_constrain(d->space, text.text, diags);
-    buf_release(&text);
 }
 
 static void constrain_product(Derivation *d, const char *const *stem, int n, int64_t most,
                               Diags *diags)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     for (int x = 0; x < d->shape.dims; x++)
         for (int i = 0; i < n; i++)
             buf_printf(&text, "%s%s%s", x || i ? " * " : "", stem[i], axis[x]);
     buf_printf(&text, " <= %lld", (long long)most);
     space_constrain(d->space, text.text, diags);
-    buf_release(&text);
 }
 
 // 64 outputs an item: unrolling further makes build times explode (PoCL: 1024 copies, 38
@@ -392,7 +390,7 @@ static void add_nest_params(Derivation *d, Diags *diags)
 // A processor's OpenCL compiler takes minutes for 1,024.
 static void add_inner(Derivation *d, Diags *diags)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     buf_puts(&text, "inner == 'loop' or ");
     for (int x = 0; x < d->shape.dims && d->shape.rectangular; x++)
         buf_printf(&text, "b%s * c%s * ", axis[x], axis[x]);
@@ -400,7 +398,6 @@ static void add_inner(Derivation *d, Diags *diags)
                d->device.is_cpu ? 512 : 1024);
     space_add_words(d->space, "inner", (const char *const[]){"loop", "unroll"}, 2);
     space_constrain(d->space, text.text, diags);
-    buf_release(&text);
 }
 
 static void find_pipeline(Derivation *d, const Expr *body, bool streams)

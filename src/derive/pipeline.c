@@ -703,8 +703,7 @@ static const char *label_of(const Pipeline *p, const Cover *cover)
         for (Set s = calls.set; s; s &= s - 1, separator = "+")
             buf_printf(&text, "%s%d", separator, calls.first + __builtin_ctzll(s) + 1);
     }
-    const char *label = arena_strdup(p->arena, text.text);
-    return label;
+    return arena_strdup(p->arena, text.text);
 }
 
 // COPIES_MOST: a nest of four boxes of 3 x 3 has 729, and an item may have 64 outputs:

@@ -23,12 +23,11 @@ enum { CLOCK_MULTIPROCESSOR = 1, CLOCK_MEMORY = 2 };
 static bool find_symbols(Nvml *nvml, void *library)
 {
     bool ok = true;
-    Buf unsaid = buf_new();
+    AutoBuf unsaid = buf_new();
 #define NVML(name, args)                                                                   \
     ok = ok && library_find(library, #name, "libnvidia-ml", &nvml->name, &unsaid);
 #include "device/cuda.def"
 #undef NVML
-    buf_release(&unsaid);
     return ok;
 }
 

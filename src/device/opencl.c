@@ -583,12 +583,11 @@ static DeviceStatus opencl_image(Device *device, const DeviceText *text, Buf *im
     size_t bytes = 0;
     cl_int code = clGetProgramInfo(module->program, CL_PROGRAM_BINARY_SIZES, sizeof bytes,
                                    &bytes, NULL);
-    unsigned char *binary = xcalloc(bytes + 1, 1);
+    AUTO_FREE unsigned char *binary = xcalloc(bytes + 1, 1);
     if (code == CL_SUCCESS)
         code = clGetProgramInfo(module->program, CL_PROGRAM_BINARIES, sizeof binary,
                                 &binary, NULL);
     buf_write(image, (const char *)binary, bytes);
-    free(binary);
     opencl_module_free(device, module);
     return succeeds(code, "clGetProgramInfo", log) ? DEV_OK : DEV_FAILED;
 }

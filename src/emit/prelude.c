@@ -186,7 +186,7 @@ void put_prelude(Buf *out, const Target *target, const Program *program, const U
 {
     size_t start = out->len;
     Uses all = {uses->vectors, NULL};
-    Buf functions = buf_new(), text = buf_new();
+    AutoBuf functions = buf_new(), text = buf_new();
     vectors_in_functions(program, &all.vectors);
     put_functions(&functions, target, program);
     if (uses->text) {
@@ -199,8 +199,6 @@ void put_prelude(Buf *out, const Target *target, const Program *program, const U
     put_updates(out, target, program, &all);
     buf_write(out, functions.text, functions.len);
     drop_empty_line(out, start);
-    buf_release(&functions);
-    buf_release(&text);
 }
 
 void emit_prelude(Buf *out, const Target *target, const Program *program)

@@ -73,7 +73,7 @@ Loadings *loadings_read(const char *path, Arena *arena, Diags *diags)
 {
     Loadings *table = NEW(arena, Loadings);
     *table = (Loadings){.device = "", .arena = arena};
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     bool ok = dataset_text(path, &text, diags);
     char *save = NULL;
     int number = 0;
@@ -89,7 +89,6 @@ Loadings *loadings_read(const char *path, Arena *arena, Diags *diags)
             ok = number == 1 ? wrong(diags, path, 1, "the first line must name the device")
                              : read_row(table, path, number, line, diags);
     }
-    buf_release(&text);
     ok = ok && (table->rows.len > 0 || wrong(diags, path, number, "there are no stencils"));
     return ok ? table : NULL;
 }
@@ -117,7 +116,7 @@ static bool same_shape(const StencilShape *a, const StencilShape *b)
 static int pick(const Loadings *table, const LoadingRow *of, const StencilShape *without,
                 uint64_t seed)
 {
-    Matrix x = matrix_new(table->rows.len, FEATURES_SEEN);
+    AutoMatrix x = matrix_new(table->rows.len, FEATURES_SEEN);
     AUTO_FREE int *class = xcalloc((size_t)table->rows.len, sizeof *class);
     int n = 0, picked = -1;
     for (int i = 0; i < table->rows.len; i++) {
@@ -135,7 +134,6 @@ static int pick(const Loadings *table, const LoadingRow *of, const StencilShape 
         picked = classes_predict(classes, at, FEATURES_SEEN, share);
         classes_free(classes);
     }
-    matrix_free(&x);
     return picked;
 }
 
@@ -157,7 +155,7 @@ void loadings_forest(Loadings *table, uint64_t seed)
 bool loadings_model(Loadings *table, const ModelKind *kind, uint64_t seed, Diags *diags)
 {
     size_t most = (size_t)table->rows.len * LOADS;
-    Matrix x = matrix_new((int)most, FEATURES_SEEN + LOADS);
+    AutoMatrix x = matrix_new((int)most, FEATURES_SEEN + LOADS);
     double *y = xcalloc(2 * most, sizeof *y), *predicted = y + most;
     int *fold = xcalloc(most, sizeof *fold), n = 0, rows = 0;
     for (int i = 0; i < table->rows.len; i++) {
@@ -187,7 +185,6 @@ bool loadings_model(Loadings *table, const ModelKind *kind, uint64_t seed, Diags
             least = fmin(least, predicted[at++]);
         }
     }
-    matrix_free(&x);
     free(y);
     free(fold);
     return ok;

@@ -144,11 +144,10 @@ Model *picks_fit(const Sweep *s, const char *without, TermRange terms, uint64_t 
     }
     for (int t = 0; t < TERMS; t++)
         name[t] = terms_name(t);
-    Matrix x = matrix_select(&s->term, row, n);
+    AutoMatrix x = matrix_select(&s->term, row, n);
     keep_terms(&x, terms);
     Model *model = model_fit(model_find("boost"), &x, y, seed, name,
                              s->fingerprint ? s->fingerprint : "");
-    matrix_free(&x);
     free(row);
     return model;
 }

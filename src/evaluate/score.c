@@ -316,11 +316,10 @@ bool score_runs(const ScoreSpace *s, const ScoreRun *run, int nrun, uint64_t see
 {
     int n;
     double rank[SCORE_POINTS];
-    Sample *sample = collect(s, run, nrun, &n);
+    AUTO_FREE Sample *sample = collect(s, run, nrun, &n);
     Rng rng = rng_new(seed);
     if (n)
         bootstrap(s, sample, n, nrun, &rng, rank);
-    free(sample);
     if (n)
         set_score(s, rank, real_end(run, nrun), score);
     return n > 0;

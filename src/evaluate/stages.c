@@ -123,7 +123,7 @@ static double thread_s(void)
 // Trains on the first stage and predicts the rest; seconds of training.
 static double predict_rest(const RecordView *view, StageTrial *trial, uint64_t seed)
 {
-    Matrix seen = matrix_select(&view->x, trial->order, trial->tried);
+    AutoMatrix seen = matrix_select(&view->x, trial->order, trial->tried);
     Matrix rest =
         matrix_select(&view->x, trial->order + trial->tried, trial->n - trial->tried);
     AUTO_FREE double *cost = xcalloc((size_t)trial->tried, sizeof *cost);
@@ -134,7 +134,6 @@ static double predict_rest(const RecordView *view, StageTrial *trial, uint64_t s
     double spent = thread_s() - start;
     attempts_predict(&fit, &rest, trial->time, trial->doubt);
     attempts_free(&fit);
-    matrix_free(&seen);
     matrix_free(&rest);
     return spent;
 }
@@ -379,14 +378,13 @@ json_t *stages_run(const Recorded *recorded, const ModelKind *kind, int firsts, 
         .recorded = recorded, .kind = kind, .repeats = MIN(MAX(repeats, 1), REPEATS_MOST)};
     Stages *stages = &all;
     open_view(recorded, stages, seed, &view);
-    Task *task = xcalloc((size_t)(STAGE_FIRSTS * stages->repeats), sizeof *task);
+    AUTO_FREE Task *task = xcalloc((size_t)(STAGE_FIRSTS * stages->repeats), sizeof *task);
     int n = list_tasks(&view, firsts, task);
     tasks_call(n, do_one, task);
     for (int i = 0; i < n; i += stages->repeats)
         for (int f = 0; f < STAGE_FIRSTS; f++)
             if (stage_first[f] == task[i].first)
                 sum_up(&task[i], stages->repeats, &stages->first[f]);
-    free(task);
     matrix_free(&view.x);
     free(view.cost);
     if (n > 0)

@@ -97,7 +97,7 @@ Sweep *sweep_read(const char *path, Arena *arena, Diags *diags)
     Sweep *s = NEW(arena, Sweep);
     Texts points = {0};
     Times times = {0};
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     bool ok = dataset_text(path, &text, diags);
     int number = 1;
     for (char *line = text.text, *end; ok && *line; line = end + (*end == '\n'), number++) {
@@ -107,7 +107,6 @@ Sweep *sweep_read(const char *path, Arena *arena, Diags *diags)
              diag_error(diags, span_none, "M006", "%s: line %d is not a run of bench/sweep",
                         path, number);
     }
-    buf_release(&text);
     ok = ok && (s->runs.len || diag_error(diags, span_none, "M006", "%s has no run", path));
     s->n = points.len;
     s->point = points.at;

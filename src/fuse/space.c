@@ -620,13 +620,12 @@ FuseSpace *fuse_space(const Script *script, int limit, Arena *arena)
 void fuse_order(FuseSpace *space)
 {
     double start = clock_s();
-    Rest *table = xcalloc((size_t)1 << space->limit_most, sizeof *table);
+    AUTO_FREE Rest *table = xcalloc((size_t)1 << space->limit_most, sizeof *table);
     for (int i = 0; i < space->fusion.len; i++) {
         Fusion *f = &space->fusion.at[i];
         choose_order(&space->part[f->part], f, table);
         allocate(space->script, f);
     }
-    free(table);
     space->seconds += clock_s() - start;
 }
 

@@ -209,7 +209,7 @@ static const char *read_string(Lexer *l, Buf *text)
 static void lex_string(Lexer *l)
 {
     size_t start = l->at;
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     l->at += 2;
     const char *wrong = read_string(l, &text);
     if (wrong) {
@@ -221,7 +221,6 @@ static void lex_string(Lexer *l)
         l->at++;
         push(l, TOK_STRING, start)->text = arena_strdup(l->arena, text.text);
     }
-    buf_release(&text);
 }
 
 static bool lex_mark(Lexer *l)

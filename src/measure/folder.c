@@ -43,9 +43,8 @@ static int lock_file(const char *path, int how, bool *taken)
 
 static bool make_parts(Folder *folder)
 {
-    char *turns = path_in(folder->path, TURNS);
+    AUTO_FREE char *turns = path_in(folder->path, TURNS);
     bool ok = file_mkdirs(turns);
-    free(turns);
     folder->own = path_in(folder->data.path, "own");
     return ok && file_mkdirs(folder->own);
 }

@@ -138,7 +138,7 @@ GpuCheck *gpucheck_open(const DeviceKind *kind, Device *device)
     bool cuda = language_is(info->target, LANGUAGE_CUDA);
     if (!cuda && !language_is(info->target, LANGUAGE_OPENCL))
         return NULL;
-    Buf text = buf_new(), log = buf_new();
+    AutoBuf text = buf_new(), log = buf_new();
     if (!cuda && info->has_double)
         buf_puts(&text, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n");
     buf_printf(&text, "%s%s%s", cuda ? cuda_words : opencl_words, body,
@@ -149,8 +149,6 @@ GpuCheck *gpucheck_open(const DeviceKind *kind, Device *device)
     check->compares = info->has_double;
     const DeviceText source = {.source = text.text, .options = ""};
     bool ok = kind->build(device, &source, &check->module, &log) == DEV_OK;
-    buf_release(&log);
-    buf_release(&text);
     if (ok)
         return check;
     gpucheck_close(check);

@@ -63,7 +63,7 @@ static DeviceStatus call(Judge *judge, DeviceArg *arg, Buf *log)
 DeviceStatus judge_ask(Judge *judge, const DeviceBuffers *buffers, int *answer, Buf *log)
 {
     AUTO_FREE DeviceArg *arg = xcalloc((size_t)judge->n + 1, sizeof *arg);
-    const void **data = xcalloc((size_t)judge->n + 1, sizeof *data);
+    AUTO_FREE const void **data = xcalloc((size_t)judge->n + 1, sizeof *data);
     DeviceStatus status = DEV_OK;
     *answer = 1;
     arg[0].mem = judge->kind->mem_wrap(judge->device, answer, sizeof *answer, log);
@@ -85,6 +85,5 @@ DeviceStatus judge_ask(Judge *judge, const DeviceBuffers *buffers, int *answer, 
             buffers->kind->unmap(buffers->device, buffers->at[judge->buffer[i]].mem,
                                  data[i]);
     }
-    free(data);
     return status;
 }

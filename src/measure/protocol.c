@@ -60,9 +60,7 @@ json_t *message_receive(int fd)
     if (!move_all(fd, (char *)&len, sizeof len, receive_some) || len > MESSAGE_MAX)
         return NULL;
     AUTO_FREE char *text = xmalloc(len);
-    json_t *message =
-        move_all(fd, text, len, receive_some) ? json_loadb(text, len, 0, NULL) : NULL;
-    return message;
+    return move_all(fd, text, len, receive_some) ? json_loadb(text, len, 0, NULL) : NULL;
 }
 
 json_t *message_take(Buf *in, bool *broken)

@@ -29,7 +29,7 @@ bool attempt_ran(double cost)
 static void *fit(const ModelKind *kind, const Matrix *x, const double *cost, bool times,
                  uint64_t seed)
 {
-    Matrix used = matrix_new(x->n, x->d);
+    AutoMatrix used = matrix_new(x->n, x->d);
     AUTO_FREE double *y = xcalloc((size_t)x->n + 1, sizeof *y);
     used.n = 0;
     for (int i = 0; i < x->n; i++) {
@@ -41,7 +41,6 @@ static void *fit(const ModelKind *kind, const Matrix *x, const double *cost, boo
     }
     void *made = used.n ? kind->fit(&used, y, seed) : NULL;
     used.n = x->n;
-    matrix_free(&used);
     return made;
 }
 

@@ -55,7 +55,7 @@ void *bag_fit(const Matrix *x, const double *y, const NetworkStyle *style, uint6
     Bag *bag = xcalloc(1, sizeof *bag);
     Rng rng = rng_new(seed);
     bag->scaler = scaler_fit(x);
-    Matrix scaled = scaler_apply(&bag->scaler, x);
+    AutoMatrix scaled = scaler_apply(&bag->scaler, x);
     AUTO_FREE double *target = scale_targets(bag, y, x->n);
     int *all = xcalloc(2 * (size_t)x->n, sizeof *all), *row = all + x->n;
     for (int i = 0; i < x->n; i++)
@@ -66,7 +66,6 @@ void *bag_fit(const Matrix *x, const double *y, const NetworkStyle *style, uint6
         int n = leave_part(all, used, m, row);
         bag->member[m] = network_fit(&scaled, target, row, n, style, rng_next(&rng));
     }
-    matrix_free(&scaled);
     free(all);
     return bag;
 }
@@ -74,7 +73,7 @@ void *bag_fit(const Matrix *x, const double *y, const NetworkStyle *style, uint6
 void bag_predict(const void *p, const Matrix *x, double *y)
 {
     const Bag *bag = p;
-    Matrix scaled = scaler_apply(&bag->scaler, x);
+    AutoMatrix scaled = scaler_apply(&bag->scaler, x);
     for (int i = 0; i < x->n; i++) {
         double sum = 0;
         for (int m = 0; m < MEMBERS; m++)
@@ -82,7 +81,6 @@ void bag_predict(const void *p, const Matrix *x, double *y)
         double value = bag->mean + bag->deviation * sum / MEMBERS;
         y[i] = fmin(fmax(value, bag->low), bag->high);
     }
-    matrix_free(&scaled);
 }
 
 void bag_free(void *p)
@@ -110,7 +108,7 @@ void *bag_load(const json_t *json, int d, const NetworkStyle *style)
 {
     Bag *bag = xcalloc(1, sizeof *bag);
     const json_t *members = json_object_get(json, "members");
-    double *target = json_get_numbers(json, "target", 4);
+    AUTO_FREE double *target = json_get_numbers(json, "target", 4);
     bool ok =
         target && scaler_load(&bag->scaler, json, d) && json_array_size(members) == MEMBERS;
     for (int m = 0; ok && m < MEMBERS; m++)
@@ -122,7 +120,6 @@ void *bag_load(const json_t *json, int d, const NetworkStyle *style)
         bag->low = target[2];
         bag->high = target[3];
     }
-    free(target);
     if (ok)
         return bag;
     bag_free(bag);

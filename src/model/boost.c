@@ -95,10 +95,8 @@ static void *fit(const Matrix *x, const double *y, uint64_t seed)
     rng_sample(&rng, row, sizeof *row, x->n, ROWS);
     for (int i = 0; i < ROWS; i++)
         some[i] = y[row[i]];
-    Matrix part = matrix_select(x, row, ROWS);
-    void *made = fit_all(&part, some, seed);
-    matrix_free(&part);
-    return made;
+    AutoMatrix part = matrix_select(x, row, ROWS);
+    return fit_all(&part, some, seed);
 }
 
 // A tree at a time over a block of rows, so that both stay in the processor's caches.

@@ -30,19 +30,16 @@ static void predict_group(const ModelKind *kind, const Matrix *x, const double *
     int ntrain = pick(group, x->n, g, false, row);
     if (ntrain == 0)
         BUG("group %d is all there is", g);
-    Matrix train = matrix_select(x, row, ntrain);
-    double *target = targets(y, row, ntrain);
+    AutoMatrix train = matrix_select(x, row, ntrain);
+    AUTO_FREE double *target = targets(y, row, ntrain);
     void *fit = kind->fit(&train, target, seed);
-    free(target);
-    matrix_free(&train);
     int ntest = pick(group, x->n, g, true, row);
-    Matrix test = matrix_select(x, row, ntest);
+    AutoMatrix test = matrix_select(x, row, ntest);
     AUTO_FREE double *answer = xcalloc((size_t)ntest + 1, sizeof *answer);
     kind->predict(fit, &test, answer);
     for (int i = 0; i < ntest; i++)
         predicted[row[i]] = answer[i];
     kind->free(fit);
-    matrix_free(&test);
 }
 
 void cross_validate(const ModelKind *kind, const Matrix *x, const double *y,

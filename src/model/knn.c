@@ -22,10 +22,8 @@ typedef struct {
 
 static Matrix project(const Knn *knn, const Matrix *x)
 {
-    Matrix scaled = scaler_apply(&knn->scaler, x);
-    Matrix out = pca_apply(&knn->pca, &scaled);
-    matrix_free(&scaled);
-    return out;
+    AutoMatrix scaled = scaler_apply(&knn->scaler, x);
+    return pca_apply(&knn->pca, &scaled);
 }
 
 static void *fit(const Matrix *x, const double *y, uint64_t seed)
@@ -33,22 +31,19 @@ static void *fit(const Matrix *x, const double *y, uint64_t seed)
     (void)seed;
     Knn *knn = xcalloc(1, sizeof *knn);
     knn->scaler = scaler_fit(x);
-    Matrix scaled = scaler_apply(&knn->scaler, x);
+    AutoMatrix scaled = scaler_apply(&knn->scaler, x);
     knn->pca = pca_fit(&scaled, variance_kept);
-    Matrix points = pca_apply(&knn->pca, &scaled);
+    AutoMatrix points = pca_apply(&knn->pca, &scaled);
     knn->nearest = nearest_new(&points, y, NULL);
-    matrix_free(&scaled);
-    matrix_free(&points);
     return knn;
 }
 
 static void predict(const void *p, const Matrix *x, double *y)
 {
     const Knn *knn = p;
-    Matrix points = project(knn, x);
+    AutoMatrix points = project(knn, x);
     for (int i = 0; i < x->n; i++)
         y[i] = nearest_mean(knn->nearest, matrix_row(&points, i), neighbours);
-    matrix_free(&points);
 }
 
 static void drop(void *p)
@@ -102,13 +97,11 @@ static Nearest *load_nearest(const json_t *json, int d)
     json_int_t n = json_integer_value(json_object_get(json, "rows"));
     if (n < 1 || n > INT32_MAX)
         return NULL;
-    Matrix points = {(int)n, d, json_get_numbers(json, "points", n * d)};
+    AutoMatrix points = {(int)n, d, json_get_numbers(json, "points", n * d)};
     AUTO_FREE double *value = json_get_numbers(json, "value", n);
     AUTO_FREE double *weight = json_get_numbers(json, "weight", n);
     bool ok = points.at && value && weight && all_at_least(weight, (int)n, 1);
-    Nearest *nearest = ok ? nearest_new(&points, value, weight) : NULL;
-    matrix_free(&points);
-    return nearest;
+    return ok ? nearest_new(&points, value, weight) : NULL;
 }
 
 static void *load(const json_t *json, int d)

@@ -117,11 +117,10 @@ Model *model_load(const char *path, Diags *diags)
         return NULL;
     }
     json_error_t error;
-    json_t *json = json_loadb(text.text, text.len, 0, &error);
+    json_auto_t *json = json_loadb(text.text, text.len, 0, &error);
     buf_release(&text);
     Model *model = xcalloc(1, sizeof *model);
     const char *wrong = json ? load_json(model, json) : error.text;
-    json_decref(json);
     if (!wrong)
         return model;
     diag_error(diags, span_none, "M003", "cannot use %s: %s", path, wrong);

@@ -23,6 +23,7 @@ typedef struct {
 
 Matrix matrix_new(int n, int d); // zeroed
 void matrix_free(Matrix *matrix);
+#define AutoMatrix __attribute__((cleanup(matrix_free))) Matrix
 double *matrix_row(const Matrix *matrix, int i);
 Matrix matrix_select(const Matrix *matrix, const int *row, int n); // a copy of n rows
 

@@ -267,9 +267,8 @@ double nearest_mean(const Nearest *t, const double *at, int k)
     if (k < 1 || k > NEIGHBOURS_MAX || t->points.n == 0)
         BUG("%d of %d neighbours", k, t->points.n);
     Query q = {.t = t, .at = at, .k = k, .reach = INFINITY};
-    double *off = xcalloc((size_t)t->points.d + 1, sizeof *off);
+    AUTO_FREE double *off = xcalloc((size_t)t->points.d + 1, sizeof *off);
     search(&q, t->box, 0, off);
-    free(off);
     double sum = 0, taken = 0;
     for (int i = 0; i < q.n; i++) {
         double part = fmin(t->weight[q.point[i]], k - taken);

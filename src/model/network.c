@@ -299,7 +299,7 @@ Network network_fit(const Matrix *x, const double *y, const int *row, int n,
     t.rng = rng_new(seed);
     set_rows(&t, x, y);
     set_weights(&t);
-    int *order = xcalloc((size_t)n + 1, sizeof *order);
+    AUTO_FREE int *order = xcalloc((size_t)n + 1, sizeof *order);
     memcpy(order, row, (size_t)n * sizeof *order);
     train(&t, order, n);
     Network network = {
@@ -307,7 +307,6 @@ Network network_fit(const Matrix *x, const double *y, const int *row, int n,
     const float *out = memory + inputs_size(x->d, layers);
     memcpy(network.out, out, sizeof network.out);
     network.bias = out[HIDDEN_SLOTS];
-    free(order);
     free(t.x);
     free(t.y);
     return network;

@@ -247,8 +247,7 @@ const char *problem_label(const Problem *problem)
         buf_putc(&text, ' ');
         binding_print(&text, &problem->binding[i]);
     }
-    const char *label = arena_strdup(problem->arena, text.text);
-    return label;
+    return arena_strdup(problem->arena, text.text);
 }
 
 static bool lookup_size(void *user, const Arith *var, int64_t *value)

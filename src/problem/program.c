@@ -38,8 +38,7 @@ static uint64_t hash_of(const Problem *problem, bool sizes)
                    (long long)problem->binding[i].value);
     if (problem->bound->math != MATH_STANDARD)
         buf_printf(&text, "math %s\n", math_info[problem->bound->math].text);
-    uint64_t hash = hash_bytes(text.text, text.len, 0);
-    return hash;
+    return hash_bytes(text.text, text.len, 0);
 }
 
 static uint64_t program_hash(const Problem *problem)

@@ -227,7 +227,7 @@ static bool compute(Runner *runner, const Job *job, const RunnerConfig *config, 
 static bool run_bounded(Runner *runner, const Candidate *candidate, RunnerConfig *config,
                         ProblemData *data, Arena *arena, Diags *diags)
 {
-    Arena *scratch = arena_new();
+    AutoArena *scratch = arena_new();
     Layout layout = lay_out(data, candidate->unit, scratch);
     Job job = candidate->job;
     bind_layout(data, candidate->unit, &layout, &job, scratch);
@@ -239,7 +239,6 @@ static bool run_bounded(Runner *runner, const Candidate *candidate, RunnerConfig
     bool ok = compute(runner, &job, config, raw, data, diags);
     for (int k = data->ninput; ok && k < data->nbuffer; k++)
         take_pairs(&data->buffer[k], raw[k], arena);
-    arena_free(scratch);
     return ok;
 }
 
@@ -306,7 +305,7 @@ static int run_plain(const Problem *problem, bool bounded, ProblemData *const *d
     Derivation *derivation = derive_new(problem->bound, &info, diags);
     bool ok = derivation != NULL;
     Point plain;
-    Buf prelude = buf_new();
+    AutoBuf prelude = buf_new();
     const Target *target = (bounded ? target_reference : target_find)(info.target);
     if (ok)
         reference_prelude(&prelude, problem, derivation, target, few_digits);
@@ -327,7 +326,6 @@ static int run_plain(const Problem *problem, bool bounded, ProblemData *const *d
         }
     }
     candidate_release(&candidate);
-    buf_release(&prelude);
     derive_free(derivation);
     runner_close(runner);
     return done;
@@ -416,12 +414,11 @@ static bool ask_interpreter(const Problem *problem, ProblemData *data, Arena *ar
                             Diags *said)
 {
     Value *expect;
-    Arena *scratch = arena_new();
+    AutoArena *scratch = arena_new();
     bool ok = ir_eval(problem->bound, data_inputs(problem, data, scratch), scratch, &expect,
                       INTERPRETER_QUOTA, said);
     if (ok)
         data_expect(data, expect, arena);
-    arena_free(scratch);
     return ok;
 }
 
@@ -491,7 +488,7 @@ static bool agrees_when_small(const Problem *problem, const Workplace *place, Di
     // The second is for many steps over three dimensions, the others for what needs more.
     static const int64_t sizes[][2] = {
         {40, 8}, {16, 8}, {64, 32}, {128, 128}, {1024, 1024}};
-    Arena *scratch = arena_new();
+    AutoArena *scratch = arena_new();
     bool done = false, ok = false;
     const char *why = "at small sizes it does more than the interpreter can do in a moment";
     for (int i = 0; i < COUNTOF(sizes) && !done; i++) {
@@ -521,7 +518,6 @@ static bool agrees_when_small(const Problem *problem, const Workplace *place, Di
     if (!done)
         diag_world(diags, "R002", "the reference cannot be checked at small sizes: %s",
                    why);
-    arena_free(scratch);
     return ok;
 }
 
@@ -553,7 +549,7 @@ static int rounding_moves(const Problem *problem, bool continuous, ProblemData *
                           int n, const Workplace *place, double *change)
 {
     Diags quiet;
-    Arena *scratch = arena_new();
+    AutoArena *scratch = arena_new();
     ProblemData **other = NEW_ARRAY(scratch, ProblemData *, n);
     quiet = (Diags){.arena = scratch};
     for (int k = 0; k < n; k++)
@@ -565,7 +561,6 @@ static int rounding_moves(const Problem *problem, bool continuous, ProblemData *
         change[k] =
             outputs_differ(data[k], outputs_of(other[k], scratch), false, continuous);
     }
-    arena_free(scratch);
     return done;
 }
 

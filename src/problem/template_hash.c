@@ -27,11 +27,10 @@ static uint64_t hash_file(const char *path, uint64_t hash)
 {
     enum { PIECE = 1 << 16 };
     FILE *file = fopen(path, "rb");
-    char *piece = xmalloc(PIECE);
+    AUTO_FREE char *piece = xmalloc(PIECE);
     hash = hash_mix(hash, file != NULL);
     for (size_t n; file && (n = fread(piece, 1, PIECE, file)) > 0;)
         hash = hash_bytes(piece, n, hash);
-    free(piece);
     if (file)
         fclose(file);
     return hash;
@@ -161,9 +160,9 @@ uint64_t template_hash(const Problem *problem)
     json_t *file = json_copy(t->json); // what is wanted of a kernel says nothing about it
     json_object_del(file, "metrics");
     json_object_del(file, "objective");
-    char *json = json_dumps(file, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+    AUTO_FREE char *json =
+        json_dumps(file, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
     uint64_t hash = hash_text(json ? json : "", hash_text(t->text, 0));
-    free(json);
     json_decref(file);
     if (t->reference.text)
         hash = hash_text(t->reference.text, hash);

@@ -200,8 +200,7 @@ static const char *include_option(const Template *t)
     AUTO_FREE char *full = realpath(t->folder[0] ? t->folder : ".", NULL);
     bool blank = full && strpbrk(full, " \t");
     const char *quote = blank ? "\"" : "";
-    const char *option = full ? arena_printf(t->arena, "-I%s%s%s", quote, full, quote) : "";
-    return option;
+    return full ? arena_printf(t->arena, "-I%s%s%s", quote, full, quote) : "";
 }
 
 bool reader_sources(const TemplateReader *r)

@@ -235,9 +235,8 @@ static bool read_arg(const TemplateReader *r, const char *where, const json_t *j
     if (!type || !memory)
         return reader_wrong(r, where, "expected `Type` and `MemoryType`, as texts");
     TemplateArg arg = {.name = name ? arena_strdup(t->arena, name) : where, .buffer = -1};
-    json_t *element = json_text(element_name(type));
+    json_auto_t *element = json_text(element_name(type));
     bool known = reader_type(r, where, element, &arg);
-    json_decref(element);
     // Kernel Tuner copies what is Constant to the variable of its name, and passes it too.
     arg.both = cuda && special && strcmp(special, "Constant") == 0;
     bool symbol = strcmp(memory, "Symbol") == 0 || arg.both;

@@ -86,9 +86,9 @@ static void add_fold(Effects *e, int fold, double *plain, double *shuffled)
             yin[nin] = e->y[i];
             in[nin++] = i;
         }
-    Matrix seen = matrix_select(&e->x, in, nin);
+    AutoMatrix seen = matrix_select(&e->x, in, nin);
     void *fit = kind->fit(&seen, yin, 1 + (uint64_t)fold);
-    Matrix held = matrix_select(&e->x, out, nout);
+    AutoMatrix held = matrix_select(&e->x, out, nout);
     *plain += squared_error(kind, fit, &held, yout, predicted);
     for (int i = 0; i < nout; i++)
         e->unseen_ns[e->row[out[i]]] = exp(predicted[i]);
@@ -99,8 +99,6 @@ static void add_fold(Effects *e, int fold, double *plain, double *shuffled)
         matrix_free(&changed);
     }
     kind->free(fit);
-    matrix_free(&seen);
-    matrix_free(&held);
     free(in);
 }
 
@@ -187,11 +185,11 @@ static double weigh(const Kernels *k, const Unit *unit, Arena *scratch)
 static bool find_kernel(Kernels *k, const Run *run, const RunTrial *trial, double *feature,
                         double *weighed_ns)
 {
-    Arena *scratch = arena_new();
+    AutoArena *scratch = arena_new();
     IrMark mark = ir_mark(k->problem->ir);
     Point point;
     Diags quiet = {.arena = scratch};
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     run_point(&text, run, &trial->point);
     const Space *space = derive_space(k->derivation);
     bool ok = point_parse(space, text.text, &point) && space_valid(space, &point);
@@ -199,8 +197,6 @@ static bool find_kernel(Kernels *k, const Run *run, const RunTrial *trial, doubl
     ok = unit && features_unit(unit, &k->setting, feature);
     if (ok)
         *weighed_ns = weigh(k, unit, scratch);
-    buf_release(&text);
-    arena_free(scratch);
     ir_release(k->problem->ir, mark);
     return ok;
 }
@@ -267,7 +263,7 @@ static void finish_prediction(const Analysis *a, Prediction *p)
 
 static void predict_by_model(Analysis *a, const Model *model, Arena *arena, Prediction *p)
 {
-    Matrix x = matrix_new(a->nkernel, model->d);
+    AutoMatrix x = matrix_new(a->nkernel, model->d);
     bool known = true;
     for (int i = 0; i < a->nkernel; i++)
         for (int c = 0; c < model->d; c++) {
@@ -281,7 +277,6 @@ static void predict_by_model(Analysis *a, const Model *model, Arena *arena, Pred
         model_predict(model, &x, p->value);
         finish_prediction(a, p);
     }
-    matrix_free(&x);
 }
 
 static void predict_by_weights(Analysis *a, const Kernels *k, Arena *arena, Prediction *p)

@@ -22,8 +22,7 @@ static bool infer_quietly(Rewriter *r, Expr *expr)
 {
     AutoArena *arena = arena_new();
     Diags diags = {.arena = arena};
-    bool ok = ir_infer_expr(r->ir, expr, &diags);
-    return ok;
+    return ir_infer_expr(r->ir, expr, &diags);
 }
 
 static void go_back(Rewriter *r, Expr *expr, int steps)

@@ -283,7 +283,7 @@ static void set_rows(Surrogate *s, const ToldPoint *told, int n)
 static void fit(Search *search)
 {
     Surrogate *s = search->state;
-    ToldPoint *sorted = xcalloc((size_t)s->told.len, sizeof *sorted);
+    AUTO_FREE ToldPoint *sorted = xcalloc((size_t)s->told.len, sizeof *sorted);
     bool grown = s->told.len >= s->fit_at;
     memcpy(sorted, s->told.at, sizeof *sorted * (size_t)s->told.len);
     qsort(sorted, (size_t)s->told.len, sizeof *sorted, compare);
@@ -294,7 +294,6 @@ static void fit(Search *search)
     int centres = MIN(CENTRES, s->nok);
     memcpy(centre, sorted, sizeof *sorted * (size_t)centres);
     set_rows(s, sorted, choose_rows(search, sorted));
-    free(sorted);
     if (grown) {
         gp_tune(s->gp, SWEEPS);
         s->fit_at = MAX((int)(GROWTH * s->told.len), s->told.len + 1);

@@ -100,23 +100,21 @@ static bool add_constraint(Space *space, const char *text)
 {
     AutoArena *arena = arena_new();
     Diags quiet = {.arena = arena};
-    bool ok = space_constrain(space, text, &quiet);
-    return ok;
+    return space_constrain(space, text, &quiet);
 }
 
 static bool is_built(Space *space)
 {
     AutoArena *arena = arena_new();
     Diags quiet = {.arena = arena};
-    bool ok = space_build(space, &quiet);
-    return ok;
+    return space_build(space, &quiet);
 }
 
 // Adds a parameter with some of its values: choice[0 .. n - 1].
 static void add_some(Space *to, const SpaceParam *param, const int16_t *choice, int n)
 {
     AUTO_FREE double *value = xcalloc((size_t)n + 1, sizeof *value);
-    const char **label = xcalloc((size_t)n + 1, sizeof *label);
+    AUTO_FREE const char **label = xcalloc((size_t)n + 1, sizeof *label);
     for (int i = 0; i < n; i++) {
         value[i] = param->value[choice[i]];
         label[i] = param->label ? param->label[choice[i]] : NULL;
@@ -125,7 +123,6 @@ static void add_some(Space *to, const SpaceParam *param, const int16_t *choice, 
         space_add_words(to, param->name, label, n);
     else
         space_add(to, param->name, value, n);
-    free(label);
 }
 
 static int16_t *all_choices(int n)
@@ -152,7 +149,7 @@ static int some_choices(Search *search, const Vary *vary, int p, int16_t *choice
         if (i != p && !space_param(search->space, i)->label)
             space_define(alone, space_param(search->space, i)->name,
                          space_value(search->space, &walk->base, i));
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     int n = 0;
     if (!put_vary(&text, vary) || add_constraint(alone, text.text))
         for (int i = 0; i < param->n; i++) {
@@ -164,7 +161,6 @@ static int some_choices(Search *search, const Vary *vary, int p, int16_t *choice
         rng_sample(&search->rng, choice, sizeof *choice, n, MIN(n, vary->sample));
         n = MIN(n, vary->sample);
     }
-    buf_release(&text);
     space_free(alone);
     return n;
 }

@@ -74,15 +74,13 @@ static void tell_stages(Search *search, const Point *point, double cost_ns)
 static Attempts fit_told(Search *search)
 {
     TwoStages *s = search->state;
-    Matrix x = matrix_new(s->told.len, s->encoding->d);
+    AutoMatrix x = matrix_new(s->told.len, s->encoding->d);
     AUTO_FREE double *cost = xcalloc((size_t)s->told.len + 1, sizeof *cost);
     for (int i = 0; i < s->told.len; i++) {
         encode_point(s->encoding, &s->told.at[i].point, matrix_row(&x, i));
         cost[i] = s->told.at[i].cost_ns;
     }
-    Attempts made = attempts_fit(model_find("deep"), &x, cost, rng_next(&search->rng));
-    matrix_free(&x);
-    return made;
+    return attempts_fit(model_find("deep"), &x, cost, rng_next(&search->rng));
 }
 
 // Ranking -------------------------------------------------------------------------------
@@ -102,7 +100,7 @@ static void rank_all(const Search *search, const Attempts *fits, bool all, Rng r
                      AttemptRank *rank)
 {
     const TwoStages *s = search->state;
-    Matrix x = matrix_new(BLOCK, s->encoding->d);
+    AutoMatrix x = matrix_new(BLOCK, s->encoding->d);
     double time[BLOCK], doubt[BLOCK];
     for (int from = 0; from < n; from += BLOCK) {
         x.n = MIN(BLOCK, n - from);
@@ -116,7 +114,6 @@ static void rank_all(const Search *search, const Attempts *fits, bool all, Rng r
             rank[from + i] = (AttemptRank){doubt[i], time[i], (uint64_t)(from + i)};
     }
     x.n = BLOCK;
-    matrix_free(&x);
 }
 
 // The best of the ranked points that were not tried: those of draws are drawn once more.
@@ -152,11 +149,10 @@ static void plan_stage(Search *search)
     bool all = count <= POINTS_MOST;
     int n = all ? (int)count : SAMPLE;
     Attempts fits = fit_told(search);
-    AttemptRank *rank = xcalloc((size_t)n, sizeof *rank);
+    AUTO_FREE AttemptRank *rank = xcalloc((size_t)n, sizeof *rank);
     Rng rng = rng_new(rng_next(&search->rng));
     rank_all(search, &fits, all, rng, n, rank);
     take_best(search, all, rng, n, rank);
-    free(rank);
     attempts_free(&fits);
 }
 

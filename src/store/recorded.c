@@ -631,9 +631,8 @@ static Recorded *parse(const char *name, char *text, size_t len, const char *obj
                         .arena = arena_new(),
                         .diags = diags,
                         .made = made};
-    json_t *root = recorded_load(r.file, text, len, diags);
+    json_auto_t *root = recorded_load(r.file, text, len, diags);
     bool ok = root && read_root(&r, root);
-    json_decref(root);
     arena_free(r.arena);
     if (ok)
         return made;
@@ -645,8 +644,7 @@ Recorded *recorded_parse(const char *name, const char *text, size_t len, Diags *
 {
     AutoBuf copy = buf_new();
     buf_write(&copy, text, len);
-    Recorded *made = parse(name, copy.text, copy.len, NULL, diags);
-    return made;
+    return parse(name, copy.text, copy.len, NULL, diags);
 }
 
 Recorded *recorded_read(const char *path, const char *objective, Diags *diags)

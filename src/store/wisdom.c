@@ -62,9 +62,8 @@ enum { TEXT_MOST = 8192 };
 static bool is_line(const char *text)
 {
     size_t n = strnlen(text, TEXT_MOST + 1);
-    json_t *utf8 = n > 0 && n <= TEXT_MOST ? json_string(text) : NULL;
+    json_auto_t *utf8 = n > 0 && n <= TEXT_MOST ? json_string(text) : NULL;
     bool ok = utf8 != NULL;
-    json_decref(utf8);
     for (const unsigned char *s = (const unsigned char *)text; ok && *s; s++)
         ok = *s >= ' ' && *s != 0x7f && !(*s == 0xc2 && s[1] < 0xa0);
     return ok;

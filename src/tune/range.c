@@ -374,7 +374,7 @@ static bool store_rule(RangeTuning *r, const DeviceInfo *device)
 {
     Store *store;
     double ns = r->result->size[r->nsize / 2].chosen_ns;
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     rule_print(&text, &r->result->rule);
     StoreTrial trial = {.point = text.text,
                         .status = TRIAL_OK,
@@ -388,7 +388,6 @@ static bool store_rule(RangeTuning *r, const DeviceInfo *device)
               store_put(store, session, &trial, r->diags) &&
               store_put_rigor(store, session, r->result->base.rigor, r->diags);
     store_close(store);
-    buf_release(&text);
     return ok;
 }
 

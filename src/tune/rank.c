@@ -222,7 +222,7 @@ static int best_of(const Rank *rank, const bool *done)
 
 static void climb(Rank *rank, const Space *space, Rng *rng)
 {
-    bool *done = xcalloc((size_t)rank->n + 1, sizeof *done);
+    AUTO_FREE bool *done = xcalloc((size_t)rank->n + 1, sizeof *done);
     for (int round = 0; round < ROUNDS; round++) {
         int from = rank->n, centre[CENTRES], n = 0;
         while (n < CENTRES && (centre[n] = best_of(rank, done)) >= 0)
@@ -239,7 +239,6 @@ static void climb(Rank *rank, const Space *space, Rng *rng)
         if (best < 0 || rank->predicted[best] >= before)
             break;
     }
-    free(done);
 }
 
 // Order ---------------------------------------------------------------------------------
@@ -262,7 +261,7 @@ static int compare_places(const void *a, const void *b)
 static void sort_points(const Rank *rank, bool each, uint64_t seed, Arena *arena,
                         Ranking *ranking)
 {
-    Place *place = xcalloc((size_t)rank->n + 1, sizeof *place);
+    AUTO_FREE Place *place = xcalloc((size_t)rank->n + 1, sizeof *place);
     Point *point = NEW_ARRAY(arena, Point, rank->n);
     int n = 0;
     for (int i = 0; i < rank->n; i++)
@@ -274,7 +273,6 @@ static void sort_points(const Rank *rank, bool each, uint64_t seed, Arena *arena
         if (each || i == 0 || place[i].predicted > place[i - 1].predicted)
             point[ranking->n++] = rank->point[place[i].number];
     ranking->point = point;
-    free(place);
 }
 
 static bool check_model(const Predictor *by, Diags *diags)

@@ -132,14 +132,12 @@ static void print_json(Buf *out, const json_t *json)
 
 bool run_write(const char *path, const Run *run, Diags *diags)
 {
-    json_t *json = run_json(run);
-    Buf text = buf_new();
+    json_auto_t *json = run_json(run);
+    AutoBuf text = buf_new();
     print_json(&text, json);
     bool ok = file_write(path, text.text, text.len);
     if (!ok)
         diag_world(diags, "C012", "cannot write %s: %s", path, strerror(errno));
-    buf_release(&text);
-    json_decref(json);
     return ok;
 }
 
@@ -306,11 +304,10 @@ Run *run_read(const char *path, Arena *arena, Diags *diags)
         buf_release(&text);
         return NULL;
     }
-    json_t *json = json_loadb(text.text, text.len, 0, &error);
+    json_auto_t *json = json_loadb(text.text, text.len, 0, &error);
     const char *wrong = json ? read_json(run, json, arena) : error.text;
     if (wrong)
         diag_error(diags, span_none, "G003", "cannot use %s: %s", path, wrong);
-    json_decref(json);
     buf_release(&text);
     return wrong ? NULL : run;
 }

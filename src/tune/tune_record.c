@@ -88,7 +88,7 @@ bool tune_read_cache(Tune *t)
 
 static void copy_space(const Tune *t, Run *run, Arena *arena)
 {
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     run->nparam = space_params(t->space);
     for (int i = 0; i < run->nparam; i++) {
         const SpaceParam *param = space_param(t->space, i);
@@ -100,7 +100,6 @@ static void copy_space(const Tune *t, Run *run, Arena *arena)
         }
         run->param[i] = (RunParam){param->name, param->n, value};
     }
-    buf_release(&text);
 }
 
 // Those of the front have the values that were measured at the end.
@@ -202,9 +201,8 @@ void tune_follow(Tune *t)
     enum { EVERY_S = 1 };
     if (!t->options->follow || !t->search || clock_s() - t->followed_s < EVERY_S)
         return;
-    Arena *arena = arena_new();
+    AutoArena *arena = arena_new();
     value_trials(t);
     t->options->follow(t->options->user, make_run(t, arena));
-    arena_free(arena);
     t->followed_s = clock_s();
 }

@@ -308,12 +308,10 @@ bool tune_candidate(Tune *t, const Point *point, Arena *arena, Candidate *candid
 // That is a fault of ours in the derivation, but tuning goes on.
 bool tune_take_unlowered(Tune *t, bool told, const Point *point, const Diags *why)
 {
-    Buf log = buf_new();
+    AutoBuf log = buf_new();
     diags_print(&log, why);
     Trial failed = {.status = TRIAL_BUILD_FAILED, .time_ns = INFINITY, .log = log.text};
-    bool ok = tune_take_trial(t, told, point, &failed);
-    buf_release(&log);
-    return ok;
+    return tune_take_trial(t, told, point, &failed);
 }
 
 bool tune_take_known(Tune *t, bool told, const Point *point)

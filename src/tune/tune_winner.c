@@ -284,12 +284,11 @@ static bool no_winner(Tune *t)
         return diag_world(t->diags, "C094",
                           "an objective has no value: %s does not report what it needs",
                           t->result->device);
-    Buf text = buf_new();
+    AutoBuf text = buf_new();
     trial_counts(&text, t->result->count);
     diag_world(t->diags, "C013", "no candidate was built, right and in time%s:%s%s%s",
                end_text(t), text.len ? text.text : " none was tried",
                t->last_log[0] ? "; the last: " : "", t->last_log);
-    buf_release(&text);
     return false;
 }
 

@@ -245,12 +245,11 @@ static bool run_point(Hunt *s, const Point *point, Trial *trial)
     const Stop *stop = s->asked->place->stop;
     if (ok && stop_due(stop))
         ok = diag_world(s->diags, "C093", "the plan was not checked: %s", stop_text(stop));
-    Buf log = buf_new();
+    AutoBuf log = buf_new();
     if (!made) {
         diags_print(&log, &quiet);
         trial->log = xstrdup(log.text);
     }
-    buf_release(&log);
     candidate_release(&candidate);
     return ok;
 }

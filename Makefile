@@ -31,7 +31,8 @@ PKGS     := sqlite3 jansson zlib OpenCL lapacke isl gmp
 ARGP     ?= $(shell echo 'int argp_parse(void); int main(void) {return argp_parse();}' | \
                 $(CC) -xc - -o /dev/null 2>/dev/null || echo -largp)
 
-WARN     := -Wall -Wextra -Wno-missing-field-initializers -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+# A row of a table (a rule, a strategy, a device kind) has functions with all parameters of their kind.
+WARN     := -Wall -Wextra -Wno-missing-field-initializers -Wno-unused-parameter -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -Wwrite-strings -Wundef $(if $(WERROR),-Werror)
 , := ,
 # With its sanitizers gcc 12 takes vsnprintf(NULL, 0, ...) for a mistake.

@@ -315,6 +315,9 @@ bool diag_error(Diags *diags, Span span, const char *code, const char *format, .
     FW_PRINTF(4, 5);
 bool diag_verror(Diags *diags, Span span, const char *code, const char *format,
                  va_list args) FW_PRINTF(4, 0);
+// An error too, of a function that returns a pointer: NULL.
+void *diag_null(Diags *diags, Span span, const char *code, const char *format, ...)
+    FW_PRINTF(4, 5);
 bool diag_world(Diags *diags, const char *code, const char *format, ...) FW_PRINTF(3, 4);
 void diag_warning(Diags *diags, Span span, const char *code, const char *format, ...)
     FW_PRINTF(4, 5);

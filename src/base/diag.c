@@ -34,6 +34,15 @@ bool diag_error(Diags *diags, Span span, const char *code, const char *format, .
     return false;
 }
 
+void *diag_null(Diags *diags, Span span, const char *code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    diag_verror(diags, span, code, format, args);
+    va_end(args);
+    return NULL;
+}
+
 bool diag_world(Diags *diags, const char *code, const char *format, ...)
 {
     va_list args;

@@ -241,7 +241,6 @@ bool file_mkdir_private(const char *path, bool *was_open)
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-    (void)st, (void)type, (void)ftw;
     remove(path);
     return 0;
 }

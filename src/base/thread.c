@@ -121,7 +121,6 @@ typedef struct {
 static void do_part(void *user, int thread, int i)
 {
     const ThreadParts *parts = user;
-    (void)thread;
     int64_t from = i * parts->each;
     if (from < parts->n)
         parts->work(parts->user, from, MIN(from + parts->each, parts->n));

@@ -14,7 +14,6 @@ static const double budget_s = 180;
 
 static void show(void *user, const char *kernel, int done, int of)
 {
-    (void)kernel;
     screen_show(user, &(Moment){.stage = "measure",
                                 .what = "kernels",
                                 .done = done,

@@ -22,7 +22,6 @@ static bool is_picks(const Options *o)
 
 static bool is_exploration(const Options *o)
 {
-    (void)o;
     return true;
 }
 

@@ -54,16 +54,13 @@ Problem *cli_problem(Options *o, CliSizes sizes)
         problem->program->math = o->math;
         problem->program->extra = o->extra;
     } else if (o->math != MATH_STANDARD) {
-        diag_error(&o->diags, span_none, "C035",
-                   "--math is for programs; a template sets this in \"options\"");
-        return NULL;
+        return diag_null(&o->diags, span_none, "C035",
+                         "--math is for programs; a template sets this in \"options\"");
     }
-    if (o->unchecked && !problem->template && strcmp(o->command->name, "explore") != 0) {
-        diag_error(
+    if (o->unchecked && !problem->template && strcmp(o->command->name, "explore") != 0)
+        return diag_null(
             &o->diags, span_none, "C036",
             "--unchecked is for problem files; forewarp knows what a program must compute");
-        return NULL;
-    }
     bool bound = sizes == SIZES_LATER ||
                  (sizes == SIZES_OPEN
                       ? problem_bind_open(problem, o->binding, o->nbinding, &o->diags)
@@ -76,9 +73,9 @@ Problem *cli_program(Options *o, CliSizes sizes)
     Problem *problem = cli_problem(o, sizes);
     if (!problem || problem->program)
         return problem;
-    diag_error(&o->diags, span_none, "C032", "forewarp %s is for programs; %s is a %s",
-               o->command->name, o->file, problem->kind->name);
-    return NULL;
+    return diag_null(&o->diags, span_none, "C032",
+                     "forewarp %s is for programs; %s is a %s", o->command->name, o->file,
+                     problem->kind->name);
 }
 
 // One item of a list of devices; "cuda:*" is all of a kind.

@@ -46,7 +46,6 @@ static bool read_all(Picking *p)
 
 static void at_random(const Picking *p, TermRange terms, double *before)
 {
-    (void)terms;
     Rng rng = rng_new(p->o->seed);
     for (int i = 0; i < p->judged->n; i++)
         before[i] = (double)rng_below(&rng, 1u << 30);
@@ -62,7 +61,6 @@ static void tried_first(const Picking *p, TermRange terms, double *before)
 
 static void by_weights(const Picking *p, TermRange terms, double *before)
 {
-    (void)terms;
     for (int i = 0; i < p->judged->n; i++)
         before[i] = p->judged->known[i] ? p->judged->predicted[i] : NAN;
 }
@@ -76,7 +74,6 @@ typedef struct {
 static void leave_class(void *user, int thread, int task)
 {
     Leaving *l = user;
-    (void)thread;
     const char *class = l->p->judged->classes.at[task];
     Model *model = picks_fit(l->p->sweep, class, l->terms, l->p->o->seed);
     picks_predict(l->p->judged, model, class, l->terms, l->before);

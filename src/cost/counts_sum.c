@@ -43,13 +43,11 @@ void sum_release(Sum *s)
 
 static void *regrow(void *p, size_t before, size_t size)
 {
-    (void)before;
     return xrealloc(p, size);
 }
 
 static void give_back(void *p, size_t size)
 {
-    (void)size;
     free(p);
 }
 

@@ -88,7 +88,6 @@ void demand_note(Demand *d, const CountedAccess *a, int lanes)
 
 static bool is_global_load(const KExpr *e, const void *of)
 {
-    (void)of;
     return e->kind == K_LOAD && e->buffer->space == MEM_GLOBAL;
 }
 
@@ -107,7 +106,6 @@ static bool block_loads(const Block *block)
 
 static bool is_global_store(const Stm *stm, const void *of)
 {
-    (void)of;
     return stm->kind == ST_STORE && stm->buffer->space == MEM_GLOBAL;
 }
 

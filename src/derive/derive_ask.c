@@ -77,7 +77,6 @@ bool is_product(const Expr *map)
 
 static bool is_fold(const Expr *expr, const void *none)
 {
-    (void)none;
     return fold_is_long(expr, 0);
 }
 
@@ -88,7 +87,6 @@ bool has_fold(const Expr *expr)
 
 static bool is_product_in(const Expr *expr, const void *none)
 {
-    (void)none;
     return is_product(expr);
 }
 

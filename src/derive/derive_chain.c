@@ -71,7 +71,6 @@ bool is_chain_body(const Expr *body)
 // them, which nobody would share between the groups of two maps.
 static bool loops_within(const Expr *in, const void *none)
 {
-    (void)none;
     return is_map(in) && expr_find_pattern(in->fun, P_ITERATE);
 }
 
@@ -190,7 +189,6 @@ bool reads_columns(const Expr *map)
 
 static bool is_near(const Expr *expr, const void *none)
 {
-    (void)none;
     return expr_is(expr, P_SCAN) || (keeps_order(expr) && shares(expr));
 }
 

@@ -174,14 +174,12 @@ static bool fuse_once(DeriveWalk *w, Path at, bool host)
 
 static bool is_work(const Expr *expr, const void *none)
 {
-    (void)none;
     return expr->kind == E_OP || expr->kind == E_CALL || fold_is_long(expr, 0) ||
            expr_is(expr, P_SCAN);
 }
 
 static bool folds(const Expr *expr, const void *none)
 {
-    (void)none;
     return fold_is_long(expr, 0) || expr_is(expr, P_SCAN);
 }
 
@@ -227,7 +225,6 @@ static void maps_by_index(DeriveWalk *w, Path at, bool host, int around)
 
 static bool has_function(const Expr *expr, const void *none)
 {
-    (void)none;
     return expr->fun != NULL;
 }
 

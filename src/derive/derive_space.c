@@ -80,7 +80,6 @@ static bool usual_size(void *program, const Arith *var, int64_t *value)
 
 static int64_t most_length(const void *user, const Arith *len)
 {
-    (void)user;
     return arith_most(len);
 }
 

@@ -139,8 +139,6 @@ static void hold_row(DeriveWalk *w, Path value)
 
 static void hold_nothing(DeriveWalk *w, Path value)
 {
-    (void)w;
-    (void)value;
 }
 
 static void derive_given(DeriveWalk *w, Path at)

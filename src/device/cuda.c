@@ -302,7 +302,6 @@ static Mem *cuda_mem_new(Device *device, size_t bytes, Buf *log)
 
 static Mem *cuda_part_new(Device *device, Mem *of, size_t offset, size_t bytes, Buf *log)
 {
-    (void)device, (void)bytes, (void)log;
     Mem *mem = xmalloc(sizeof *mem);
     *mem = (Mem){.address = of->address + offset, .is_part = true};
     return mem;
@@ -405,7 +404,6 @@ static const void *cuda_map(Device *device, Mem *mem, size_t bytes, Buf *log)
 
 static void cuda_unmap(Device *device, Mem *mem, const void *data)
 {
-    (void)device, (void)mem;
     free((void *)(uintptr_t)data);
 }
 
@@ -774,13 +772,11 @@ static bool find_current(Device *device, int *index, Buf *log)
 // The default stream of the context that is current.
 static void *cuda_queue(const Device *device)
 {
-    (void)device;
     return NULL;
 }
 
 static Device *cuda_adopt(void *queue, Buf *log)
 {
-    (void)queue;
     return open_compiler(find_current, 0, log);
 }
 

@@ -53,7 +53,6 @@ static void exec_child(char *const *argv, int out)
 
 static void end_group(int signal)
 {
-    (void)signal;
     kill(0, SIGKILL);
 }
 
@@ -244,7 +243,6 @@ static const DeviceInfo *host_info(const Device *device)
 
 static Mem *host_mem_new(Device *device, size_t bytes, Buf *log)
 {
-    (void)device;
     size_t whole = (MAX(bytes, 1) + ALIGN - 1) / ALIGN * ALIGN;
     void *data = whole >= bytes ? aligned_alloc(ALIGN, whole) : NULL;
     if (!data) {
@@ -258,7 +256,6 @@ static Mem *host_mem_new(Device *device, size_t bytes, Buf *log)
 
 static Mem *host_part_new(Device *device, Mem *of, size_t offset, size_t bytes, Buf *log)
 {
-    (void)device, (void)bytes, (void)log;
     Mem *mem = xmalloc(sizeof *mem);
     *mem = (Mem){.data = (char *)of->data + offset, .is_part = true};
     return mem;
@@ -266,7 +263,6 @@ static Mem *host_part_new(Device *device, Mem *of, size_t offset, size_t bytes, 
 
 static Mem *host_mem_wrap(Device *device, void *data, size_t bytes, Buf *log)
 {
-    (void)device, (void)bytes, (void)log;
     Mem *mem = xmalloc(sizeof *mem);
     *mem = (Mem){.data = data, .is_part = true};
     return mem;
@@ -274,7 +270,6 @@ static Mem *host_mem_wrap(Device *device, void *data, size_t bytes, Buf *log)
 
 static void host_mem_free(Device *device, Mem *mem)
 {
-    (void)device;
     if (!mem->is_part)
         free(mem->data);
     free(mem);
@@ -283,33 +278,28 @@ static void host_mem_free(Device *device, Mem *mem)
 static DeviceStatus host_write(Device *device, Mem *mem, const void *data, size_t bytes,
                                Buf *log)
 {
-    (void)device, (void)log;
     memcpy(mem->data, data, bytes);
     return DEV_OK;
 }
 
 static DeviceStatus host_read(Device *device, Mem *mem, void *data, size_t bytes, Buf *log)
 {
-    (void)device, (void)log;
     memcpy(data, mem->data, bytes);
     return DEV_OK;
 }
 
 static const void *host_map(Device *device, Mem *mem, size_t bytes, Buf *log)
 {
-    (void)device, (void)bytes, (void)log;
     return mem->data;
 }
 
 static void host_unmap(Device *device, Mem *mem, const void *data)
 {
-    (void)device, (void)mem, (void)data;
 }
 
 static DeviceStatus host_fill(Device *device, Mem *mem, unsigned char byte, size_t offset,
                               size_t bytes, Buf *log)
 {
-    (void)device, (void)log;
     memset((char *)mem->data + offset, byte, bytes);
     return DEV_OK;
 }
@@ -452,7 +442,6 @@ static DeviceStatus host_build(Device *device, const DeviceText *text, Module **
 
 static void host_module_free(Device *device, Module *module)
 {
-    (void)device;
     dlclose(module->handle);
     free(module);
 }
@@ -486,7 +475,6 @@ static DeviceStatus call(const DeviceLaunch *launch, HostEntry *entry, Buf *log)
 static DeviceStatus host_run(Device *device, Module *module, const DeviceLaunch *launch,
                              int n, double *time_ns, Buf *log)
 {
-    (void)device;
     DeviceStatus status = DEV_OK;
     AUTO_FREE HostEntry **entry = xcalloc((size_t)n, sizeof *entry);
     for (int i = 0; i < n && status == DEV_OK; i++)
@@ -503,13 +491,11 @@ static DeviceStatus host_run(Device *device, Module *module, const DeviceLaunch 
 
 static void *host_queue(const Device *device)
 {
-    (void)device;
     return NULL;
 }
 
 static Device *host_adopt(void *queue, Buf *log)
 {
-    (void)queue;
     return host_open(0, log);
 }
 
@@ -517,7 +503,6 @@ static Device *host_adopt(void *queue, Buf *log)
 static bool host_lend(Device *device, void *const *handle, size_t bytes, DeviceArg *arg,
                       Buf *log)
 {
-    (void)device, (void)bytes;
     *arg = (DeviceArg){.data = *handle, .bytes = sizeof *handle};
     if (!*handle)
         buf_puts(log, "the pointer is NULL\n");
@@ -528,7 +513,6 @@ static DeviceStatus host_enqueue(Device *device, Module *module, void *queue,
                                  const DeviceLaunch *launch, int n, Buf *log)
 {
     double time_ns;
-    (void)queue;
     return host_run(device, module, launch, n, &time_ns, log);
 }
 

@@ -306,7 +306,6 @@ static Mem *opencl_mem_new(Device *device, size_t bytes, Buf *log)
 
 static Mem *opencl_part_new(Device *device, Mem *of, size_t offset, size_t bytes, Buf *log)
 {
-    (void)device;
     cl_int code;
     const cl_buffer_region region = {offset, MAX(bytes, 1)};
     cl_mem mem = clCreateSubBuffer(of->mem, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
@@ -418,7 +417,6 @@ static Mem *opencl_mem_wrap(Device *device, void *data, size_t bytes, Buf *log)
 
 static void opencl_mem_free(Device *device, Mem *mem)
 {
-    (void)device;
     clReleaseMemObject(mem->mem);
     if (mem->copy)
         clReleaseMemObject(mem->copy);
@@ -561,7 +559,6 @@ static DeviceStatus opencl_build(Device *device, const DeviceText *text, Module 
 
 static void opencl_module_free(Device *device, Module *module)
 {
-    (void)device;
     for (ClKernel *k = module->kernels, *next; k; k = next) {
         next = k->next;
         clReleaseKernel(k->kernel);
@@ -575,7 +572,6 @@ static void opencl_module_free(Device *device, Module *module)
 static DeviceStatus opencl_image(Device *device, const DeviceText *text, Buf *image,
                                  Buf *symbols, Buf *log)
 {
-    (void)symbols;
     Module *module;
     DeviceStatus status = opencl_build(device, text, &module, log);
     if (status != DEV_OK)
@@ -786,7 +782,6 @@ static bool opencl_lend(Device *device, void *const *handle, size_t bytes, Devic
 {
     cl_mem_object_type type = 0;
     size_t size = 0;
-    (void)device;
     *arg = (DeviceArg){.data = handle, .bytes = sizeof(cl_mem)};
     if (!*handle) {
         buf_puts(log, "the cl_mem is NULL\n");

@@ -29,7 +29,6 @@ static const char *const math_lines[MATHS] = {
 
 void put_doubt_head(Buf *out, const Program *program, const Uses *uses)
 {
-    (void)uses;
     buf_puts(out, math_lines[program->math]);
     for (int i = 0; i < COUNTOF(lines); i++)
         buf_puts(out, lines[i]);

@@ -91,7 +91,6 @@ const char *target_options(const Target *target, Math math)
 
 static bool is_decision(const KExpr *e, const void *of)
 {
-    (void)of;
     return e->kind == K_CALL ? !e->callee->body || expr_decides(e->callee->body)
                              : e->kind == K_OP && op_decides(e->op, e->arg[0]->type);
 }

@@ -25,7 +25,6 @@ static bool is_parallel_loop(const Stm *stm)
 
 static bool is_group_loop(const Stm *stm, const void *of)
 {
-    (void)of;
     return stm->kind == ST_FOR && stm->loop == LOOP_WRG;
 }
 
@@ -679,7 +678,6 @@ void put_cuda_start(Printer *p, const Kernel *kernel)
 
 void put_c_start(Printer *p, const Kernel *kernel)
 {
-    (void)kernel;
     put(p, "static void ");
 }
 

@@ -420,11 +420,9 @@ static json_t *eval_json(const Eval *e, const ModelKind *kind)
 json_t *eval_run(const Dataset *data, const ModelKind *kind, const EvalOptions *options,
                  Arena *arena, Diags *diags)
 {
-    if (data->nprogram < 2) {
-        diag_error(diags, span_none, "M030",
-                   "leaving one program out needs rows of at least two programs");
-        return NULL;
-    }
+    if (data->nprogram < 2)
+        return diag_null(diags, span_none, "M030",
+                         "leaving one program out needs rows of at least two programs");
     Eval e = {.data = data,
               .options = options,
               .arena = arena,
@@ -433,10 +431,8 @@ json_t *eval_run(const Dataset *data, const ModelKind *kind, const EvalOptions *
     for (int g = 0; g < data->ngroup; g++)
         if (data->group_at[g].ok)
             e.group[e.ngroup++].group = g;
-    if (e.ngroup == 0) {
-        diag_error(diags, span_none, "M031", "no row has status `ok`");
-        return NULL;
-    }
+    if (e.ngroup == 0)
+        return diag_null(diags, span_none, "M031", "no row has status `ok`");
     cross_validate(kind, &data->x, data->throughput, data->program, data->nprogram,
                    options->seed, e.predicted);
     for (int i = 0; i < e.ngroup; i++)

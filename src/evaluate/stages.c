@@ -244,7 +244,6 @@ static void do_task(Task *task)
 
 static void do_one(void *user, int thread, int task)
 {
-    (void)thread;
     do_task((Task *)user + task);
 }
 
@@ -389,8 +388,7 @@ json_t *stages_run(const Recorded *recorded, const ModelKind *kind, int firsts, 
     free(view.cost);
     if (n > 0)
         return stages_json(stages);
-    diag_error(diags, span_none, "X003",
-               "%s: %d valid points are too few to train and to judge a model",
-               recorded->name, recorded->nvalid);
-    return NULL;
+    return diag_null(diags, span_none, "X003",
+                     "%s: %d valid points are too few to train and to judge a model",
+                     recorded->name, recorded->nvalid);
 }

@@ -185,7 +185,6 @@ static void lower_run(Lowering *l, const SweepRun *run, Problem *problem, Arena 
 static void lower_one(void *user, int thread, int task)
 {
     Lowering *l = user;
-    (void)thread;
     const SweepRun *run = &l->sweep->runs.at[task];
     AutoArena *scratch = arena_new();
     Diags quiet = {.arena = arena_new()};

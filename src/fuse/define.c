@@ -75,11 +75,9 @@ Elementary *define_function(Script *script, const Program *program, const Functi
 {
     Elementary *f = NEW(script->arena, Elementary);
     *f = (Elementary){.name = def->name, .span = def->span, .def = def, .program = program};
-    if (def->nparam < 1 || def->nparam > ARITY_MAX) {
-        diag_error(diags, def->span, "F006", "a function has 1 to %d parameters",
-                   ARITY_MAX);
-        return NULL;
-    }
+    if (def->nparam < 1 || def->nparam > ARITY_MAX)
+        return diag_null(diags, def->span, "F006", "a function has 1 to %d parameters",
+                         ARITY_MAX);
     f->nparam = def->nparam;
     for (int i = 0; i < f->nparam; i++) {
         f->param[i] = def->params[i]->name;
@@ -184,26 +182,22 @@ const Elementary *script_instance(Script *script, const Name *name, const Type *
         Match m = {g->program, NEW_ARRAY(script->arena, Binding, g->program->sizes.len), 0};
         if (strcmp(g->def->name, name->text) != 0)
             continue;
-        if (g->def->nparam != n) {
-            diag_error(diags, name->span, "F009", "`%s` takes %d argument%s, not %d",
-                       name->text, g->def->nparam, g->def->nparam == 1 ? "" : "s", n);
-            return NULL;
-        }
+        if (g->def->nparam != n)
+            return diag_null(diags, name->span, "F009", "`%s` takes %d argument%s, not %d",
+                             name->text, g->def->nparam, g->def->nparam == 1 ? "" : "s", n);
         for (int k = 0; k < n; k++)
             learn_type(&m, g->def->params[k]->type, type[k]);
         for (int k = 0; k < n; k++)
-            if (!match_type(&m, g->def->params[k]->type, type[k])) {
-                diag_error(diags, name->span, "F009",
-                           "argument %d of `%s` is of another type or length than its "
-                           "parameter `%s`",
-                           k + 1, name->text, g->def->params[k]->name);
-                return NULL;
-            }
+            if (!match_type(&m, g->def->params[k]->type, type[k]))
+                return diag_null(
+                    diags, name->span, "F009",
+                    "argument %d of `%s` is of another type or length than its "
+                    "parameter `%s`",
+                    k + 1, name->text, g->def->params[k]->name);
         return instantiate(script, g, &m, diags);
     }
-    diag_error(diags, name->span, "F008",
-               "there is no function `%s`: declare it, or see `forewarp fuse SCRIPT "
-               "--print library`",
-               name->text);
-    return NULL;
+    return diag_null(diags, name->span, "F008",
+                     "there is no function `%s`: declare it, or see `forewarp fuse SCRIPT "
+                     "--print library`",
+                     name->text);
 }

@@ -54,9 +54,8 @@ static const Type *infer_literal(Infer *in, const Expr *e, const Type *want)
     const Type *type = want && type_is_integer(want) ? want : type_scalar(S_INT);
     if (scalar_round(type->scalar, e->number) == e->number)
         return type;
-    diag_error(in->diags, e->span, "T002", "%.0f does not fit in %s", e->number,
-               scalar_info[type->scalar].name);
-    return NULL;
+    return diag_null(in->diags, e->span, "T002", "%.0f does not fit in %s", e->number,
+                     scalar_info[type->scalar].name);
 }
 
 // Operations ---------------------------------------------------------------------------
@@ -115,9 +114,8 @@ static const Type *operands_differ(Infer *in, const Expr *e, const Type *a, cons
         hint = "; nothing is converted silently: write ";
         to = arena_printf(in->ir->arena, "%s(...)", scalar_info[wide].name);
     }
-    diag_error(in->diags, e->span, "T001", "`%s` of %s and %s%s%s", op_info[e->op].text,
-               infer_show(in, a), infer_show(in, b), hint, to);
-    return NULL;
+    return diag_null(in->diags, e->span, "T001", "`%s` of %s and %s%s%s",
+                     op_info[e->op].text, infer_show(in, a), infer_show(in, b), hint, to);
 }
 
 // The type of two operands together; a scalar meets a vector of its type by broadcast.
@@ -144,9 +142,8 @@ static const Type *join_types(Infer *in, const Expr *e, const Type *a, const Typ
 static const Type *wrong_operand(Infer *in, const Expr *e, const char *needs,
                                  const Type *got)
 {
-    diag_error(in->diags, e->span, "T002", "`%s` needs %s, not %s", op_info[e->op].text,
-               needs, infer_show(in, got));
-    return NULL;
+    return diag_null(in->diags, e->span, "T002", "`%s` needs %s, not %s",
+                     op_info[e->op].text, needs, infer_show(in, got));
 }
 
 // The common type of the inferred operands from the first-th on, or NULL.
@@ -244,11 +241,10 @@ static const Type *infer_select(Infer *in, Expr *e, const Type *want)
     const Type *cond = infer_expr(in, e->arg[0], type_scalar(S_BOOL));
     if (!infer_operands(in, e, 1, want) || !cond)
         return NULL;
-    if (!is_bool(cond)) {
-        diag_error(in->diags, e->arg[0]->span, "T014",
-                   "the condition of `if` must be bool, not %s", infer_show(in, cond));
-        return NULL;
-    }
+    if (!is_bool(cond))
+        return diag_null(in->diags, e->arg[0]->span, "T014",
+                         "the condition of `if` must be bool, not %s",
+                         infer_show(in, cond));
     const Type *type = common_type(in, e, 1);
     if (type && type_holds_array(type))
         return wrong_operand(in, e, "scalars, vectors or tuples of them", type);
@@ -257,11 +253,9 @@ static const Type *infer_select(Infer *in, Expr *e, const Type *want)
 
 static const Type *infer_op(Infer *in, Expr *e, const Type *want)
 {
-    if (e->narg != op_info[e->op].args) {
-        diag_error(in->diags, e->span, "T003", "`%s` takes %d arguments, not %d",
-                   op_info[e->op].text, op_info[e->op].args, e->narg);
-        return NULL;
-    }
+    if (e->narg != op_info[e->op].args)
+        return diag_null(in->diags, e->span, "T003", "`%s` takes %d arguments, not %d",
+                         op_info[e->op].text, op_info[e->op].args, e->narg);
     switch (op_info[e->op].types) {
     case TY_ARITH:
     case TY_INTEGER: return infer_arith(in, e, want);
@@ -333,7 +327,6 @@ enum { INLINED_MAX = 1000000 };
 
 static bool is_node(const Expr *e, const void *none)
 {
-    (void)none;
     return e;
 }
 
@@ -447,12 +440,10 @@ static const Type *infer_open_call(Infer *in, Expr *e, const Type *want)
                 instance_match(&instance, need, e->arg[i]->type);
         }
     const char *open = ok ? instance_open(&instance) : NULL;
-    if (open) {
-        diag_error(in->diags, e->span, "T026",
-                   "the arguments here do not determine `%s` of `%s`", open,
-                   e->callee->name);
-        return NULL;
-    }
+    if (open)
+        return diag_null(in->diags, e->span, "T026",
+                         "the arguments here do not determine `%s` of `%s`", open,
+                         e->callee->name);
     if (!ok)
         return NULL;
     e->callee = instance_function(&instance);
@@ -497,11 +488,9 @@ static const Type *infer_get(Infer *in, Expr *e)
     const Type *tuple = infer_expr(in, e->arg[0], NULL);
     if (!tuple)
         return NULL;
-    if (tuple->kind != T_TUPLE || e->index < 0 || e->index >= tuple->n) {
-        diag_error(in->diags, e->span, "T009", "%s has no component %d",
-                   infer_show(in, tuple), e->index);
-        return NULL;
-    }
+    if (tuple->kind != T_TUPLE || e->index < 0 || e->index >= tuple->n)
+        return diag_null(in->diags, e->span, "T009", "%s has no component %d",
+                         infer_show(in, tuple), e->index);
     return tuple->item[e->index];
 }
 
@@ -529,16 +518,12 @@ static const Type *infer_at(Infer *in, Expr *e)
     const Type *index = infer_expr(in, e->arg[1], type_scalar(S_INT));
     if (!array || !index)
         return NULL;
-    if (array->kind != T_ARRAY) {
-        diag_error(in->diags, e->arg[0]->span, "T006", "only an array has elements, not %s",
-                   infer_show(in, array));
-        return NULL;
-    }
-    if (index->kind != T_SCALAR || index->scalar != S_INT) {
-        diag_error(in->diags, e->arg[1]->span, "T007", "an index must be int, not %s",
-                   infer_show(in, index));
-        return NULL;
-    }
+    if (array->kind != T_ARRAY)
+        return diag_null(in->diags, e->arg[0]->span, "T006",
+                         "only an array has elements, not %s", infer_show(in, array));
+    if (index->kind != T_SCALAR || index->scalar != S_INT)
+        return diag_null(in->diags, e->arg[1]->span, "T007", "an index must be int, not %s",
+                         infer_show(in, index));
     return index_may_fit(in, e, array) ? array->elem : NULL;
 }
 
@@ -555,8 +540,8 @@ static const Type *infer_kind(Infer *in, Expr *e, const Type *want)
     case E_GET: return infer_get(in, e);
     case E_AT: return infer_at(in, e);
     case E_LAMBDA:
-        diag_error(in->diags, e->span, "T010", "a function may stand only in a pattern");
-        return NULL;
+        return diag_null(in->diags, e->span, "T010",
+                         "a function may stand only in a pattern");
     case E_PATTERN: return infer_pattern(in, e, want);
     }
     BUG("expression kind %d", (int)e->kind);
@@ -575,9 +560,8 @@ static const Type *too_deep(Infer *in, const Expr *e)
 
 static const Type *too_wide(Infer *in, const Expr *e)
 {
-    diag_error(in->diags, e->span, "T024", "a value of more than %d scalars in tuples",
-               LEAVES_MAX);
-    return NULL;
+    return diag_null(in->diags, e->span, "T024",
+                     "a value of more than %d scalars in tuples", LEAVES_MAX);
 }
 
 const Type *infer_expr(Infer *in, Expr *e, const Type *want)

@@ -40,9 +40,8 @@ static const char *call_text(Infer *in, const Expr *e, int dim)
 static const Type *wrong(Infer *in, const Expr *e, const char *code, const char *needs,
                          const Type *got)
 {
-    diag_error(in->diags, e->span, code, "`%s` needs %s, not %s", name_of(in, e), needs,
-               infer_show(in, got));
-    return NULL;
+    return diag_null(in->diags, e->span, code, "`%s` needs %s, not %s", name_of(in, e),
+                     needs, infer_show(in, got));
 }
 
 // Conditions ---------------------------------------------------------------------------
@@ -146,11 +145,10 @@ static const Type *array_argument(Infer *in, Expr *e, int i, int depth)
 static const Type *apply(Infer *in, Expr *e, const Type *const *arg, const Type *want)
 {
     int n = e->pattern == P_ARRAY ? e->dims : pattern_info[e->pattern].fun;
-    if (!e->fun || e->fun->kind != E_LAMBDA || e->fun->nparam != n) {
-        diag_error(in->diags, e->span, "T010", "`%s` needs a function of %d parameter%s",
-                   name_of(in, e), n, n == 1 ? "" : "s");
-        return NULL;
-    }
+    if (!e->fun || e->fun->kind != E_LAMBDA || e->fun->nparam != n)
+        return diag_null(in->diags, e->span, "T010",
+                         "`%s` needs a function of %d parameter%s", name_of(in, e), n,
+                         n == 1 ? "" : "s");
     for (int i = 0; i < n; i++)
         e->fun->params[i]->type = arg[i];
     return infer_expr(in, e->fun->arg[0], want);
@@ -350,11 +348,11 @@ static const Type *infer_folded(Infer *in, Expr *e, const Type *elem, const Type
     const Type *result = apply(in, e, arg, acc);
     if (!result || type_equal(in->ir->arith, acc, result))
         return result ? acc : NULL;
-    diag_error(in->diags, e->fun->span, "T011",
-               "the function of `%s` must return %s, the type of its initial value, but "
-               "returns %s",
-               name_of(in, e), infer_show(in, acc), infer_show(in, result));
-    return NULL;
+    return diag_null(
+        in->diags, e->fun->span, "T011",
+        "the function of `%s` must return %s, the type of its initial value, but "
+        "returns %s",
+        name_of(in, e), infer_show(in, acc), infer_show(in, result));
 }
 
 static const Type *infer_accumulator(Infer *in, Expr *e, const Type **array,
@@ -427,10 +425,10 @@ static const Type *infer_iterate(Infer *in, Expr *e, const Type *want)
     const Type *result = apply(in, e, &x, x);
     if (!result || type_equal(in->ir->arith, x, result))
         return result;
-    diag_error(in->diags, e->fun->span, "T011",
-               "the function of `iterate` must return what it takes, %s, but returns %s",
-               infer_show(in, x), infer_show(in, result));
-    return NULL;
+    return diag_null(
+        in->diags, e->fun->span, "T011",
+        "the function of `iterate` must return what it takes, %s, but returns %s",
+        infer_show(in, x), infer_show(in, result));
 }
 
 // Its function takes one index a dimension.
@@ -454,10 +452,9 @@ static const Type *infer_permute(Infer *in, Expr *e, const Type *want)
     const Type *result = x ? apply(in, e, &index, index) : NULL;
     if (!result || type_equal(in->ir->arith, result, index))
         return result ? x : NULL;
-    diag_error(in->diags, e->fun->span, "T011",
-               "the function of `%s` must return an index, an int, but returns %s",
-               name_of(in, e), infer_show(in, result));
-    return NULL;
+    return diag_null(in->diags, e->fun->span, "T011",
+                     "the function of `%s` must return an index, an int, but returns %s",
+                     name_of(in, e), infer_show(in, result));
 }
 
 // Views --------------------------------------------------------------------------------
@@ -674,11 +671,9 @@ static const Type *infer_as_vector(Infer *in, Expr *e)
     if (!x)
         return NULL;
     int64_t width;
-    if (!arith_is_const(num(e, 0, 0), &width) || (width != 2 && width != 4 && width != 8)) {
-        diag_error(in->diags, e->span, "T015", "a vector has width 2, 4 or 8, not %s",
-                   infer_show_arith(in, num(e, 0, 0)));
-        return NULL;
-    }
+    if (!arith_is_const(num(e, 0, 0), &width) || (width != 2 && width != 4 && width != 8))
+        return diag_null(in->diags, e->span, "T015", "a vector has width 2, 4 or 8, not %s",
+                         infer_show_arith(in, num(e, 0, 0)));
     if (x->elem->kind != T_SCALAR)
         return wrong(in, e, "T015", "an array of scalars", x);
     if (!split_length(in, e, 0, x->len))

@@ -332,7 +332,6 @@ static Val map_elem(Interp *in, const Expr *e, const int64_t *index, const Inter
 static Val array_elem(Interp *in, const Expr *e, const int64_t *index, const InterpView *x,
                       const InterpEnv *env)
 {
-    (void)x;
     Val at[DIMS_MAX];
     for (int d = 0; d < e->dims; d++)
         at[d] = (Val){.number = (double)index[d]};

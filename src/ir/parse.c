@@ -625,10 +625,8 @@ static void parse_declaration(Parser *p)
 Program *ir_parse(Ir *ir, const Source *source, Diags *diags)
 {
     int errors = diags->errors;
-    if (source->len > TEXT_MAX) {
-        diag_error(diags, span_none, "P017", "%s is longer than 1 MiB", source->name);
-        return NULL;
-    }
+    if (source->len > TEXT_MAX)
+        return diag_null(diags, span_none, "P017", "%s is longer than 1 MiB", source->name);
     Program *program = NEW(ir->arena, Program);
     program->ir = ir;
     program->source = source;
@@ -639,11 +637,10 @@ Program *ir_parse(Ir *ir, const Source *source, Diags *diags)
         parse_declaration(&p);
     if (diags->errors > errors)
         return NULL;
-    if (!program->defs.len) {
-        diag_error(diags, p.token[p.at].span, "P012", "the text has no def%s",
-                   program->generics.len ? " whose lengths and types are all known" : "");
-        return NULL;
-    }
+    if (!program->defs.len)
+        return diag_null(diags, p.token[p.at].span, "P012", "the text has no def%s",
+                         program->generics.len ? " whose lengths and types are all known"
+                                               : "");
     program->main = program->defs.at[program->defs.len - 1];
     return program;
 }

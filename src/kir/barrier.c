@@ -298,7 +298,6 @@ static void sweep(Block *block)
 
 void pass_barriers(Pass *pass, Kernel *kernel)
 {
-    (void)pass;
     if (!block_any(&kernel->body, stm_is_barrier, NULL))
         return;
     Flow f = {.arena = arena_new(), .local = kernel->local};

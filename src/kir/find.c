@@ -55,7 +55,6 @@ bool stm_stores(const Stm *stm, const void *buffer)
 
 bool stm_is_barrier(const Stm *stm, const void *of)
 {
-    (void)of;
     return stm->kind == ST_BARRIER;
 }
 

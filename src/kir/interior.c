@@ -307,7 +307,6 @@ static void split_block(Pass *pass, Block *block)
 
 static bool is_exchange(const KExpr *e, const void *of)
 {
-    (void)of;
     return e->kind == K_SHUFFLE;
 }
 

@@ -230,7 +230,6 @@ static bool is_met_elsewhere(const Stm *store, const void *user)
 
 static bool is_no_store(const Stm *stm, const void *user)
 {
-    (void)user;
     return stm->kind != ST_STORE && stm->kind != ST_DECL && stm->kind != ST_ASSIGN &&
            stm->kind != ST_IF && (stm->kind != ST_FOR || stm->loop != LOOP_SEQ);
 }

@@ -63,7 +63,6 @@ static const View *accumulator(Lower *l, const Expr *expr, const View *init,
 // The value now: a variable that changes is copied.
 static const View *constant(Lower *l, const View *value, const Type *type)
 {
-    (void)type;
     const KExpr *now = view_read(l, value);
     bool changes = now->kind == K_VAR && !now->var->is_const;
     return view_value(l, changes ? k_kept(l, now, "next") : k_named(l, now, "next"));
@@ -303,7 +302,6 @@ static void repeat_step(Lower *l, void *user, const Arith *iter)
 {
     Repeat *r = user;
     int side;
-    (void)iter;
     if (!r->goes_on) {
         update(l, r->acc, apply(l, r->expr->fun, r->env, &r->acc));
         return;

@@ -34,7 +34,6 @@ typedef struct {
 static void inside_step(Lower *l, void *user, const Arith *iter)
 {
     const Inside *in = user;
-    (void)iter;
     l->lanes = true;
     gen(l, in->expr, in->env, in->out);
     l->lanes = false;

@@ -116,7 +116,6 @@ static int asks_unrolling(const Lower *l, LoopKind kind, bool known, int64_t n)
 
 static bool is_loop(const Stm *stm, const void *user)
 {
-    (void)user;
     return stm->kind == ST_FOR;
 }
 

@@ -364,7 +364,6 @@ const KExpr *stream_unmoved(Stream *s, const KExpr *value)
 
 static bool is_array(const Stm *stm, const void *of)
 {
-    (void)of;
     return stm->kind == ST_ARRAY || stm->kind == ST_BARRIER;
 }
 

@@ -73,7 +73,6 @@ static void take_cell(Stream *s, const Field *field, int g)
 
 static void compute_cell(Stream *s, const Field *field, int g)
 {
-    (void)g;
     store_cell(s, field, stream_value(s, field));
 }
 

@@ -84,7 +84,6 @@ bool runner_run(Runner *runner, const Job *job, int n, double cutoff_ns, RunnerD
 
 static double keep_trial(void *user, int job, Trial *trial)
 {
-    (void)job;
     *(Trial *)user = *trial;
     trial->log = NULL;
     return INFINITY;

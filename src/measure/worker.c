@@ -170,7 +170,6 @@ static void drop_pieces(WorkerSide *side)
 
 static void do_drop(WorkerSide *side, const json_t *message)
 {
-    (void)message;
     drop_pieces(side);
     end(side);
 }

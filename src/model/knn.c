@@ -28,7 +28,6 @@ static Matrix project(const Knn *knn, const Matrix *x)
 
 static void *fit(const Matrix *x, const double *y, uint64_t seed)
 {
-    (void)seed;
     Knn *knn = xcalloc(1, sizeof *knn);
     knn->scaler = scaler_fit(x);
     AutoMatrix scaled = scaler_apply(&knn->scaler, x);

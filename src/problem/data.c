@@ -125,7 +125,6 @@ static void fill_part(void *user, int64_t from, int64_t to)
 
 static double usual(Rng *rng, Scalar scalar, const Marks *marks, int64_t i, int set)
 {
-    (void)i, (void)set;
     return scalar_info[scalar].integer ? (double)rng_below(rng, (uint64_t)marks->ints.below)
                                        : scalar_random(rng, scalar);
 }
@@ -144,7 +143,6 @@ static bool is_tame(const Expr *e, const void *none)
 // A fold that compares is not associative where one side is not a number.
 static bool folds_decide(const Expr *e, const void *none)
 {
-    (void)none;
     return e->kind == E_PATTERN &&
            (e->pattern == P_REDUCE || e->pattern == P_SCAN || e->pattern == P_REDUCEBY) &&
            expr_decides(e->fun);
@@ -217,7 +215,6 @@ static double any_scale(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int 
 // in turns the last key and one that folds nothing.
 static double in_range(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
 {
-    (void)scalar;
     int64_t mark = mark_at(m, i);
     if (m->length < MARKED_FROM || m->ints.below < 3)
         return (double)rng_below(rng, (uint64_t)m->ints.below);

@@ -25,7 +25,7 @@ static bool program_bind(Problem *problem, Diags *diags)
 
 static void program_free(Problem *problem)
 {
-    (void)problem; // all of it is the arena's
+    // all of it is the arena's
 }
 
 // sizes: with the values of generic ones.

@@ -76,7 +76,6 @@ static Scalar scalar_of_pairs(Scalar scalar)
 
 static void spread_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
-    (void)found;
     double value[CHUNK], both[2 * CHUNK] = {0};
     pass_unpack(pass->buffer->scalar, pass->buffer->init, at, n, value);
     for (int64_t k = 0; k < n; k++)
@@ -100,7 +99,6 @@ static RunnerBuffer as_pairs(const RunnerBuffer *from, Arena *arena)
 
 static void widen_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
-    (void)found;
     double value[CHUNK];
     pass_unpack(pass->buffer->scalar, pass->buffer->init, at, n, value);
     pass_pack(scalar_of_pairs(pass->buffer->scalar), value, at, n, pass->to);
@@ -128,7 +126,6 @@ static float float_above(double x)
 
 static void take_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
-    (void)found;
     Scalar scalar = pass->buffer->scalar;
     double both[2 * CHUNK], value[CHUNK], packed[CHUNK];
     pass_unpack(scalar_of_pairs(scalar), pass->raw, 2 * at, 2 * n, both);
@@ -424,7 +421,6 @@ static bool ask_interpreter(const Problem *problem, ProblemData *data, Arena *ar
 
 static void nudge_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
-    (void)found;
     double value[CHUNK];
     size_t size = scalar_device_bytes(pass->buffer->scalar);
     char *to = pass->to + (size_t)at * size; // little-endian, as all we run on
@@ -534,7 +530,6 @@ static const double TOLERANCE_MOST = 0.1;
 
 static bool is_stepped(const Expr *e, const void *none)
 {
-    (void)none;
     int64_t steps = 1; // as many as it turns out
     if (e->kind != E_PATTERN)
         return false;
@@ -599,7 +594,6 @@ static void widest_chunk(const RefPass *pass, int64_t at, int64_t n, Found *foun
 
 static void narrow_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
-    (void)found;
     double size[CHUNK];
     sizes_of(pass, at, n, size);
     for (int64_t k = 0; k < n; k++) {

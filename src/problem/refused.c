@@ -22,8 +22,6 @@ const Diag *refused_as_wrong(const Diags *said)
 
 static bool no_expression(const Expr *e, const void *none)
 {
-    (void)e;
-    (void)none;
     return false;
 }
 

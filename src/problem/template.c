@@ -156,7 +156,7 @@ static bool template_open(Variants *variants, const DeviceInfo *device, Diags *d
 
 static void template_close(Variants *variants)
 {
-    (void)variants; // the space is the template's
+    // the space is the template's
 }
 
 static int template_first(const Variants *variants, Point *point, int max)
@@ -169,7 +169,7 @@ static bool template_candidate(const Variants *variants, const Point *point,
                                const char *name, Arena *arena, Candidate *candidate,
                                Diags *diags)
 {
-    (void)name; // the kernel is called what its author calls it
+    // the kernel is called what its author calls it
     const Template *t = variants->problem->template;
     candidate->source = buf_new();
     Job *job = &candidate->job;

@@ -34,7 +34,6 @@ Expr *rule_splitJoin(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_joinSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     const Expr *inner = expr_is(at, P_MAP) ? inner_of(at, P_MAP) : NULL;
     if (!inner || inner->dims != at->dims)
         return NULL;
@@ -184,7 +183,6 @@ Expr *rule_foldSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_joinReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     const Expr *map = expr_is(at, P_REDUCE) ? at->arg[1] : NULL;
     const Expr *inner = map && is_dims(map, P_MAP, 1) ? map->fun->arg[0] : NULL;
     if (!inner || !expr_is(inner, P_REDUCE) || !regroupable(at) || !regroupable(inner) ||
@@ -197,7 +195,6 @@ Expr *rule_joinReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_reduceRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_REDUCE) || !expr_is(at->arg[1], P_JOIN))
         return NULL;
     Param *acc = fresh(rw, "acc"), *row = fresh(rw, "row");
@@ -210,7 +207,6 @@ Expr *rule_reduceRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_reduceAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_REDUCE))
         return NULL;
     Expr *whole = make_sized(rw, P_SPLIT, len_of(at->arg[1], 0), copy_of(rw, at->arg[1]));
@@ -275,13 +271,11 @@ static Expr *order_outside(Rewrite *rw, const Expr *at, Pattern p)
 
 Expr *rule_mapGather(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     return order_outside(rw, at, P_GATHER);
 }
 
 Expr *rule_mapScatter(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     return order_outside(rw, at, P_SCATTER);
 }
 
@@ -289,7 +283,6 @@ Expr *rule_mapScatter(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_splitZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!is_dims(at, P_SPLIT, 1) || !is_dims(at->arg[0], P_ZIP, 1) ||
         at->arg[0]->narg > PARTS_MAX)
         return NULL;
@@ -301,7 +294,6 @@ Expr *rule_splitZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_joinZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     const Expr *zip = is_dims(at, P_JOIN, 1) ? at->arg[0] : NULL;
     if (!zip || !expr_is(zip, P_ZIP) || zip->dims < 2 || zip->narg > PARTS_MAX)
         return NULL;
@@ -321,19 +313,16 @@ static int64_t rounds(const Expr *at)
 
 Expr *rule_iterateZero(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     return rounds(at) == 0 ? copy_of(rw, at->arg[0]) : NULL;
 }
 
 Expr *rule_iterateOne(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     return rounds(at) == 1 ? call(rw, at->fun, copy_of(rw, at->arg[0])) : NULL;
 }
 
 Expr *rule_iteratePeel(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     int64_t n = rounds(at);
     if (n < 2)
         return NULL;
@@ -347,7 +336,6 @@ Expr *rule_iteratePeel(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_mapNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_MAP) || at->dims == 1)
         return NULL;
     Param *row = fresh(rw, "r");
@@ -357,7 +345,6 @@ Expr *rule_mapNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_slideNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!is_dims(at, P_SLIDE, 2))
         return NULL;
     Param *row = fresh(rw, "r"), *rows = fresh(rw, "rows");
@@ -370,7 +357,6 @@ Expr *rule_slideNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_padNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!is_dims(at, P_PAD, 2) || at->mode == PAD_CONSTANT)
         return NULL;
     Param *row = fresh(rw, "r");

@@ -173,7 +173,6 @@ static Expr *all_parts(Rewrite *rw, Expr **part, int n)
 
 Expr *rule_reduceByWords(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_REDUCEBY) || type_holds_array(at->type->elem))
         return NULL;
     const Type *type = at->type->elem;
@@ -213,7 +212,6 @@ Expr *rule_reduceByWords(Rewrite *rw, const Expr *at, const RuleArgs *args)
 // Keyed folds of rows are one, whose keys are those of the rows one after the other.
 Expr *rule_joinKeyed(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     const Expr *keyed = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL;
     if (!keyed || !expr_is(keyed, P_REDUCEBY) || !at_host(rw))
         return NULL;

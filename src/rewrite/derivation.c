@@ -174,18 +174,14 @@ Expr *derivation_apply(const Program *program, const Rewriting *rewriting, Diags
     for (int i = 0; i < rewriting->steps.len; i++) {
         const RuleStep *step = &rewriting->steps.at[i];
         const RuleInfo *rule = &rule_info[step->rule];
-        if (!path_find(expr, &step->path)) {
-            diag_error(diags, step->span, "R005", "step %d: there is no such position",
-                       i + 1);
-            return NULL;
-        }
+        if (!path_find(expr, &step->path))
+            return diag_null(diags, step->span, "R005",
+                             "step %d: there is no such position", i + 1);
         Expr *next = rewrite_at(ir, expr, &step->path, step->rule, &step->args);
-        if (!next) {
-            diag_error(diags, step->span, "R006",
-                       "step %d: %s does not match there: it needs %s%s%s", i + 1,
-                       rule->name, rule->left, *rule->guard ? "; " : "", rule->guard);
-            return NULL;
-        }
+        if (!next)
+            return diag_null(diags, step->span, "R006",
+                             "step %d: %s does not match there: it needs %s%s%s", i + 1,
+                             rule->name, rule->left, *rule->guard ? "; " : "", rule->guard);
         if (!ir_infer_expr(ir, next, diags))
             return NULL;
         expr = next;

@@ -16,7 +16,6 @@ static Expr *first_map(Rewrite *rw, const Expr *at, const Expr *value)
 
 Expr *rule_mapFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_MAP) || at->fun->arg[0]->kind != E_LET)
         return NULL;
     const Expr *let = at->fun->arg[0];
@@ -61,7 +60,6 @@ static Expr *second_map(Rewrite *rw, const Expr *at, Param *t, Expr *values)
 
 Expr *rule_mapFissionZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_MAP) || at->fun->arg[0]->kind != E_LET)
         return NULL;
     Param *t = fresh(rw, "t");
@@ -70,7 +68,6 @@ Expr *rule_mapFissionZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_mapFissionLet(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!is_dims(at, P_MAP, 1) || at->fun->arg[0]->kind != E_LET)
         return NULL;
     const Expr *let = at->fun->arg[0];
@@ -126,12 +123,10 @@ static Expr *fold_fission(Rewrite *rw, const Expr *at)
 
 Expr *rule_reduceFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     return expr_is(at, P_REDUCE) ? fold_fission(rw, at) : NULL;
 }
 
 Expr *rule_scanFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     return expr_is(at, P_SCAN) ? fold_fission(rw, at) : NULL;
 }

@@ -179,7 +179,6 @@ static bool has_windows(const Flat *f)
 
 Expr *rule_mapFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     const Expr *inner = expr_is(at, P_MAP) ? at->fun->arg[0] : NULL;
     if (!inner || !expr_is(inner, P_MAP) || at->dims + inner->dims > DIMS_MAX)
         return NULL;
@@ -218,7 +217,6 @@ static Expr *joined(Rewrite *rw, int dims, const Expr *in)
 
 Expr *rule_mapJoin(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_MAP) || at->dims == 1)
         return NULL;
     Expr *map =

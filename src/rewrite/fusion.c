@@ -8,7 +8,6 @@
 
 Expr *rule_mapFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_MAP) || !is_dims(at->arg[0], P_MAP, at->dims))
         return NULL;
     const Expr *first = at->arg[0];
@@ -80,7 +79,6 @@ static Expr *fold_of(Rewrite *rw, const Expr *at, Param *a, Param *e, Expr *body
 
 Expr *rule_reduceFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!foldable(at) || !is_dims(at->arg[1], P_MAP, 1))
         return NULL;
     const Expr *map = at->arg[1];
@@ -154,7 +152,6 @@ static bool moves_only(const Expr *at)
 
 Expr *rule_layoutOfMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (at->kind != E_PATTERN || at->narg == 0 || !expr_is(data_of(at), P_MAP))
         return NULL;
     const Expr *map = data_of(at);

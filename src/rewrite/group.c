@@ -203,7 +203,6 @@ Expr *with_names(Rewrite *rw, const NamedValues *names, Expr *body)
 
 Expr *rule_onlyItem(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (at->kind == E_LAMBDA || type_holds_array(at->type) || !by_all_items(rw))
         return NULL;
     Expr *array = lcl(rw, fresh(rw, "only"), copy_of(rw, at), counting(rw, num(rw, 1)));

@@ -71,7 +71,6 @@ const Expr *fold_to_name(const Expr *expr, int64_t least)
 
 static bool is_long(const Expr *expr, const void *none)
 {
-    (void)none;
     return nest_is_long(expr, 0);
 }
 

@@ -14,7 +14,6 @@ static bool is_counting(const Expr *e)
 
 Expr *rule_arrayMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_ARRAY) || is_counting(at))
         return NULL;
     Expr *fun = copy_of(rw, at->fun), *body = fun->arg[0];
@@ -159,7 +158,6 @@ static void take_whole(const Indexed *x, Expr *e)
 
 Expr *rule_indexZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     bool walks = is_dims(at, P_MAP, 1) || expr_is(at, P_REDUCE) || expr_is(at, P_SCAN);
     const Expr *in = walks ? at->arg[at->narg - 1] : NULL;
     int left = BOUND_MOST - 2;

@@ -8,7 +8,6 @@
 
 Expr *rule_mapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!is_dims(at, P_MAP, 1) || !is_dims(at->fun->arg[0], P_MAP, 1))
         return NULL;
     const Expr *inner = at->fun->arg[0];
@@ -25,7 +24,6 @@ Expr *rule_mapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_mapReduceInterchange(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     const Expr *reduce = is_dims(at, P_MAP, 1) ? inner_of(at, P_REDUCE) : NULL;
     if (!reduce || !type_is_scalar(reduce->type))
         return NULL;
@@ -220,7 +218,6 @@ Expr *rule_reduceMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *arg
 
 Expr *rule_transposeBothSides(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_MAP) || (at->dims == 1 && !inner_of(at, P_MAP)))
         return NULL;
     Expr *in = make1(rw, P_TRANSPOSE, copy_of(rw, at->arg[0]));
@@ -229,7 +226,6 @@ Expr *rule_transposeBothSides(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_splitTranspose(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     const Expr *split = is_dims(at, P_MAP, 1) ? inner_of(at, P_SPLIT) : NULL;
     if (!split || split->dims != 1 || !expr_is(at->arg[0], P_TRANSPOSE))
         return NULL;

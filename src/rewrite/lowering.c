@@ -61,7 +61,6 @@ static bool without_threads(const Expr *f)
 
 Expr *rule_mapSeq(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_MAP) || !without_threads(at->fun))
         return NULL;
     return nest_like(rw, at, NULL, P_MAPSEQ);
@@ -69,7 +68,6 @@ Expr *rule_mapSeq(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_mapSeqUnroll(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if ((!expr_is(at, P_MAP) && !expr_is(at, P_MAPSEQ)) || !without_threads(at->fun))
         return NULL;
     for (int k = 0; k < at->dims; k++)
@@ -85,13 +83,11 @@ static Expr *fold(Rewrite *rw, const Expr *at, Pattern p)
 
 Expr *rule_reduceSeq(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     return expr_is(at, P_REDUCE) ? fold(rw, at, P_REDSEQ) : NULL;
 }
 
 Expr *rule_reduceSeqUnroll(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if ((!expr_is(at, P_REDUCE) && !expr_is(at, P_REDSEQ)) ||
         !arith_is_const(len_of(at->arg[1], 0), NULL))
         return NULL;
@@ -100,6 +96,5 @@ Expr *rule_reduceSeqUnroll(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_scanSeq(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     return expr_is(at, P_SCAN) ? fold(rw, at, P_SCANSEQ) : NULL;
 }

@@ -43,7 +43,6 @@ Expr *rule_toLocal(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_holdLocal(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     bool written = at->kind == E_PATTERN && expr_find_pattern(at, P_MAPLCL);
     if (!written || expr_is(at, P_TOLOCAL) || !copyable(at->type, 1) || !by_all_items(rw))
         return NULL;
@@ -62,7 +61,6 @@ static Expr *name_row(Rewrite *rw, Expr *body, Expr *part, const Type *type)
 
 Expr *rule_nameRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (at->kind != E_PATTERN || !at->fun || at->fun->nparam != 1 || at->nnum > 0 ||
         !(expr_is(at, P_MAP) || is_threads(at->pattern)))
         return NULL;
@@ -100,7 +98,6 @@ static bool fits_private(const Type *type)
 
 Expr *rule_toPrivate(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (at->kind == E_LAMBDA || expr_is(at, P_TOPRIVATE) || !fits_private(at->type) ||
         !(inside(rw, P_MAPGLB, -1) || inside(rw, P_MAPLCL, -1)))
         return NULL;
@@ -109,7 +106,6 @@ Expr *rule_toPrivate(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_toGlobal(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     bool stored =
         expr_is(at, P_TOGLOBAL) || (rw->context && expr_is(rw->context->expr, P_TOGLOBAL));
     if (at->kind != E_PATTERN || at->type->kind != T_ARRAY || stored || !at_host(rw))
@@ -147,7 +143,6 @@ Expr *rule_copyLocal(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_copyPrivate(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     bool item = expr_is(at, P_MAPGLB) || expr_is(at, P_MAPLCL);
     if (!(item || (expr_is(at, P_MAPSEQ) &&
                    (inside(rw, P_MAPGLB, -1) || inside(rw, P_MAPLCL, -1)))))

@@ -98,7 +98,6 @@ static int results_of(Rewrite *rw, const Type *type, const Type **result)
 
 Expr *rule_iterateOnce(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     const Type *result[PARTS_MAX];
     Param *taken[PARTS_MAX];
     OuterNames names = {.rw = rw};

@@ -210,7 +210,6 @@ static Expr *after_fold(Rewrite *rw, const Expr *at, const Expr *fold, Param *su
 
 Expr *rule_mapReduceBlock(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     const Expr *reduce = expr_is(at, P_MAP) ? block_fold(at) : NULL;
     if (!reduce)
         return NULL;
@@ -302,7 +301,6 @@ static const Expr *row_of(const Staging *s, const Expr *expr)
 
 static bool reads(const Expr *expr, const void *none)
 {
-    (void)none;
     return expr->kind == E_AT;
 }
 

@@ -120,7 +120,6 @@ Expr *rule_scanResume(Rewrite *rw, const Expr *at, const RuleArgs *args)
 // Prefixes without the last, behind where they begin: a prefix of elements moved by one.
 Expr *rule_scanShift(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     const Expr *take =
         is_dims(at, P_PAD, 1) && at->mode == PAD_CONSTANT ? at->arg[1] : NULL;
     const Expr *scan = take && is_dims(take, P_TAKE, 1) ? take->arg[0] : NULL;
@@ -135,7 +134,6 @@ Expr *rule_scanShift(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_scanAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_SCAN))
         return NULL;
     Param *part = fresh(rw, "part");

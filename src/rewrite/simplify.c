@@ -8,7 +8,6 @@
 
 Expr *rule_joinOfSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_JOIN) || !is_dims(at->arg[0], P_SPLIT, at->dims))
         return NULL;
     return copy_of(rw, at->arg[0]->arg[0]);
@@ -16,7 +15,6 @@ Expr *rule_joinOfSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_splitOfJoin(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_SPLIT) || !is_dims(at->arg[0], P_JOIN, at->dims))
         return NULL;
     const Expr *x = at->arg[0]->arg[0];
@@ -36,13 +34,11 @@ static Expr *undone(Rewrite *rw, const Expr *at, Pattern outer, Pattern inner)
 
 Expr *rule_transposeTwice(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     return undone(rw, at, P_TRANSPOSE, P_TRANSPOSE);
 }
 
 Expr *rule_mapId(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_MAP) || !expr_is_use(at->fun->arg[0], at->fun->params[0]))
         return NULL;
     return copy_of(rw, at->arg[0]);
@@ -50,13 +46,11 @@ Expr *rule_mapId(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_scalarOfVector(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     return undone(rw, at, P_ASSCALAR, P_ASVECTOR);
 }
 
 Expr *rule_vectorOfScalar(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     Expr *x = undone(rw, at, P_ASVECTOR, P_ASSCALAR);
     return x && at->type->elem->width == at->arg[0]->arg[0]->type->elem->width ? x : NULL;
 }
@@ -69,19 +63,16 @@ static Expr *order_undone(Rewrite *rw, const Expr *at, Pattern outer, Pattern in
 
 Expr *rule_gatherOfScatter(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     return order_undone(rw, at, P_GATHER, P_SCATTER);
 }
 
 Expr *rule_scatterOfGather(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     return order_undone(rw, at, P_SCATTER, P_GATHER);
 }
 
 Expr *rule_unzipOfZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_UNZIP) || !is_dims(at->arg[0], P_ZIP, 1))
         return NULL;
     const Expr *zip = copy_of(rw, at->arg[0]);
@@ -90,7 +81,6 @@ Expr *rule_unzipOfZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_getOfTuple(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (at->kind != E_GET || at->arg[0]->kind != E_TUPLE)
         return NULL;
     return copy_of(rw, at->arg[0]->arg[at->index]);
@@ -98,7 +88,6 @@ Expr *rule_getOfTuple(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_letInline(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (at->kind != E_LET)
         return NULL;
     Expr *value = start_value(rw, at->arg[0]);
@@ -118,13 +107,11 @@ static Expr *unchanged(Rewrite *rw, const Expr *at, Pattern p)
 
 Expr *rule_padNothing(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     return unchanged(rw, at, P_PAD);
 }
 
 Expr *rule_takeAll(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_TAKE))
         return NULL;
     for (int k = 0; k < at->dims; k++)
@@ -135,13 +122,11 @@ Expr *rule_takeAll(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_dropNothing(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     return unchanged(rw, at, P_DROP);
 }
 
 Expr *rule_slideSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_SLIDE))
         return NULL;
     const Arith *n[DIMS_MAX];
@@ -155,7 +140,6 @@ Expr *rule_slideSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_reduceOne(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_REDUCE) || !regroupable(at) || len_of(at->arg[1], 0) != num(rw, 1))
         return NULL;
     return expr_at(rw->ir, copy_of(rw, at->arg[1]), expr_literal(rw->ir, 0, false));

@@ -26,7 +26,6 @@ static bool find_let(const Expr *expr, Path *at)
 
 Expr *rule_letOut(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     Path path = {0};
     bool let = at->kind == E_LET;
     if (at->kind == E_LAMBDA || (let && !path_push(&path, 0)) ||
@@ -77,7 +76,6 @@ Expr *rule_foldAgain(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_letSwap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (at->kind != E_LET || at->arg[1]->kind != E_LET ||
         expr_mentions(at->arg[1]->arg[0], at->param))
         return NULL;
@@ -137,7 +135,6 @@ static Expr *zip_of(Rewrite *rw, const Parts *parts)
 
 Expr *rule_zipFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_MAP) || !is_dims(at->arg[0], P_ZIP, at->dims))
         return NULL;
     const Expr *zip = at->arg[0];
@@ -155,7 +152,6 @@ Expr *rule_zipFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_zipNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     const Expr *zip = is_dims(at, P_MAP, 1) ? at->arg[0] : NULL;
     if (!zip || !expr_is(zip, P_ZIP) || zip->dims < 2 || zip->narg > PARTS_MAX)
         return NULL;
@@ -268,7 +264,6 @@ static Expr *zip_windows(Rewrite *rw, const Expr *at, Expr *pairs, int n)
 
 Expr *rule_layoutOfZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     bool windows = expr_is(at, P_SLIDE) || expr_is(at, P_SPLIT);
     bool moves = (expr_is(at, P_PAD) && at->mode != PAD_CONSTANT) || expr_is(at, P_TAKE) ||
                  expr_is(at, P_DROP) || expr_is(at, P_GATHER);

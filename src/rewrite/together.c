@@ -244,7 +244,6 @@ Expr *rule_foldTogether(Rewrite *rw, const Expr *at, const RuleArgs *args)
 // What all items of a group write is kept in their registers.
 Expr *rule_holdOwn(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     bool written = at->kind == E_PATTERN && expr_find_pattern(at, P_MAPLCL);
     if (!written || expr_is(at, P_TOLOCAL) || expr_is(at, P_TOPRIVATE) ||
         type_depth(at->type) != 1 || static_count(at->type) < 1 || !by_all_items(rw))

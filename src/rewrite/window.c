@@ -28,7 +28,6 @@ static Expr *walk(Rewrite *rw, const Expr *at, Expr *in)
 
 Expr *rule_mapSeqSlide(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!walks(at) || at->dims != 1)
         return NULL;
     return walk(rw, at, copy_of(rw, at->arg[0]->arg[0]));
@@ -44,7 +43,6 @@ static Expr *turn_inside(Rewrite *rw, Expr *in)
 // column it moves out again.
 Expr *rule_stream(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!walks(at) || at->dims == 1)
         return NULL;
     bool deep = at->dims == 3;

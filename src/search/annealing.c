@@ -20,7 +20,6 @@ typedef struct {
 
 static void *open_annealing(Search *search)
 {
-    (void)search;
     Annealing *a = xcalloc(1, sizeof *a);
     a->cost = NAN;
     a->temperature = a->hottest = HOT;

@@ -23,7 +23,6 @@ typedef struct {
 
 static void *open_differential(Search *search)
 {
-    (void)search;
     return xcalloc(1, sizeof(Differential));
 }
 

@@ -5,7 +5,6 @@
 
 static void *open_exhaustive(Search *search)
 {
-    (void)search;
     return xcalloc(1, sizeof(uint64_t));
 }
 

@@ -20,7 +20,6 @@ typedef struct {
 
 static void *open_genetic(Search *search)
 {
-    (void)search;
     return xcalloc(1, sizeof(Genetic));
 }
 

@@ -45,7 +45,6 @@ typedef struct {
 
 static void *open_walk(Search *search)
 {
-    (void)search;
     return xcalloc(1, sizeof(HeuristicWalk));
 }
 

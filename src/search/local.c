@@ -24,7 +24,6 @@ typedef struct {
 
 static void *open_local(Search *search)
 {
-    (void)search;
     LocalSearch *local = xcalloc(1, sizeof *local);
     local->cost = NAN;
     return local;

@@ -8,7 +8,6 @@
 
 static void *open_random(Search *search)
 {
-    (void)search;
     return xcalloc(1, sizeof(Shuffle));
 }
 

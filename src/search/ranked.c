@@ -7,7 +7,6 @@
 
 static void *open_ranked(Search *search)
 {
-    (void)search;
     return xcalloc(1, sizeof(int));
 }
 

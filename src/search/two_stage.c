@@ -50,7 +50,6 @@ static void set_stages(const Search *search, TwoStages *s)
 
 static void *open_stages(Search *search)
 {
-    (void)search;
     return xcalloc(1, sizeof(TwoStages));
 }
 

@@ -114,7 +114,6 @@ static const Job *next_job(void *user, int number)
 {
     TrialStream *s = user;
     Point point;
-    (void)number;
     while (has_room(s)) {
         s->dry = !s->next(s->t, &point);
         if (s->dry)

@@ -53,7 +53,7 @@ holds "json alone, near the expectation" "$tmp/k" \
 fails 2 "there is no model \`crystal\`" "$FOREWARP" eval crystal "$tmp/data.csv"
 fails 2 "MODEL DATA" "$FOREWARP" eval knn
 fails 2 "unexpected argument" "$FOREWARP" eval knn "$tmp/data.csv" more
-fails 2 "a whole number above 0" "$FOREWARP" eval knn "$tmp/data.csv" --random-repeat 0
+fails 2 "a whole number from 1 to" "$FOREWARP" eval knn "$tmp/data.csv" --random-repeat 0
 fails 1 "cannot read $tmp/none" "$FOREWARP" eval knn "$tmp/none"
 sed 's/,ok$/,ok,/' "$tmp/data.csv" >"$tmp/wrong.csv"
 fails 2 "wrong.csv:3:1: error M016" "$FOREWARP" eval knn "$tmp/wrong.csv"

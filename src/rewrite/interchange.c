@@ -199,7 +199,6 @@ static Expr *column_fold(Rewrite *rw, ColumnFold *c, const Expr *at, Expr **star
 
 Expr *rule_reduceMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    (void)args;
     if (!expr_is(at, P_REDUCE) || at->fun->nparam != 2)
         return NULL;
     Expr *start, *through;

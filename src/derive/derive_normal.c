@@ -622,6 +622,12 @@ static void normal_at(DeriveWalk *w, Path at, bool host)
         normal_at(w, at, host);
         return;
     }
+    // Rows that are folded by key would be those of one item.
+    if (expr_is(expr, P_REDUCEBY) &&
+        walk_apply_plain(w, RULE_REDUCE_BY_MAP_INTERCHANGE, at)) {
+        normal_at(w, at, host);
+        return;
+    }
     // A prefix that items cannot share as it stands may be one of what a map makes.
     if (expr_is(expr, P_SCAN) && !folds_by_parts(expr))
         walk_apply_plain(w, RULE_SCAN_FISSION, at);

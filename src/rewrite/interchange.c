@@ -46,7 +46,7 @@ Expr *rule_mapReduceInterchange(Rewrite *rw, const Expr *at, const RuleArgs *arg
 static const Expr *filled_with(const Expr *array)
 {
     for (; array->kind == E_PATTERN; array = array->fun->arg[0]) {
-        if (!is_dims(array, P_ARRAY, 1) ||
+        if ((!is_dims(array, P_ARRAY, 1) && !is_dims(array, P_MAP, 1)) ||
             expr_mentions(array->fun->arg[0], array->fun->params[0]))
             return NULL;
         if (!type_holds_array(array->fun->arg[0]->type))
@@ -145,13 +145,21 @@ static Expr *column_value(Rewrite *rw, const ColumnFold *c, const Expr *map)
     return expr_replace(rw->ir, value, c->row, expr_tuple(rw->ir, row, c->n));
 }
 
+// Component i of an array of tuples.
+static Expr *component_rows(Rewrite *rw, const Expr *in, int i)
+{
+    if (is_dims(in, P_ZIP, 1))
+        return copy_of(rw, in->arg[i]);
+    if (!is_dims(in, P_MAP, 1) || in->fun->arg[0]->kind != E_TUPLE)
+        return expr_get(rw->ir, make1(rw, P_UNZIP, copy_of(rw, in)), i);
+    Expr *f = make_lambda(rw, in->fun->params[0], in->fun->arg[0]->arg[i]);
+    return make_map(rw, 1, copy_of(rw, f), copy_of(rw, in->arg[0]));
+}
+
 // Component i of the elements, each a row.
 static Expr *rows_of(Rewrite *rw, const Expr *in, int i)
 {
-    if (in->type->elem->kind != T_TUPLE)
-        return copy_of(rw, in);
-    return is_dims(in, P_ZIP, 1) ? copy_of(rw, in->arg[i])
-                                 : expr_get(rw->ir, make1(rw, P_UNZIP, copy_of(rw, in)), i);
+    return in->type->elem->kind == T_TUPLE ? component_rows(rw, in, i) : copy_of(rw, in);
 }
 
 // The arrays turned; and what the fold of a column goes through.
@@ -175,16 +183,17 @@ static Expr *turned_rows(Rewrite *rw, const ColumnFold *c, const Expr *in, Param
 static Expr *column_fold(Rewrite *rw, ColumnFold *c, const Expr *at, Expr **start)
 {
     const Expr *body = at->fun->arg[0], *z = at->arg[0];
-    bool tuple = at->type->kind == T_TUPLE;
-    const Type *first = tuple ? at->type->item[0] : at->type;
+    const Type *all = c->acc->type;
+    bool tuple = all->kind == T_TUPLE;
+    const Type *first = tuple ? all->item[0] : all;
     Expr *value[PARTS_MAX], *init[PARTS_MAX];
-    int n = parts_of_type(at->type);
+    int n = parts_of_type(all);
     if (n > PARTS_MAX || first->kind != T_ARRAY ||
         (tuple && (body->kind != E_TUPLE || z->kind != E_TUPLE)) ||
         !find_places(c, c->row->type, first->len))
         return NULL;
     for (int i = 0; i < n; i++) {
-        const Type *type = tuple ? at->type->item[i] : first;
+        const Type *type = tuple ? all->item[i] : first;
         const Expr *filled = type->kind == T_ARRAY && type->len == first->len
                                  ? filled_with(tuple ? z->arg[i] : z)
                                  : NULL;
@@ -213,6 +222,28 @@ Expr *rule_reduceMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *arg
     Expr *each = make_reduce(rw, P_REDUCE, f, start, through);
     Expr *all = make_map(rw, 1, make_lambda(rw, column, each), turned);
     return at->type->kind == T_TUPLE ? make1(rw, P_UNZIP, all) : all;
+}
+
+Expr *rule_reduceByMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    (void)args;
+    Expr *start;
+    if (!expr_is(at, P_REDUCEBY) || at->fun->nparam != 2 ||
+        at->type->elem->kind != T_ARRAY || at->fun->params[1]->type->kind != T_ARRAY)
+        return NULL;
+    ColumnFold c = {
+        at->fun->params[0], at->fun->params[1], fresh(rw, "a"), fresh(rw, "e"), 0, 0, {0}};
+    Expr *body = column_fold(rw, &c, at, &start);
+    if (!body)
+        return NULL;
+    Param *column = fresh(rw, "column");
+    Expr *pairs =
+        make_zip(rw, 1, (Expr *[]){component_rows(rw, at->arg[1], 0), use(rw, column)}, 2);
+    Expr *each = expr_pattern(rw->ir, P_REDUCEBY, 1, 0, at->num,
+                              expr_lambda(rw->ir, (Param *[]){c.a, c.t}, 2, body),
+                              (Expr *[]){start, pairs}, 2);
+    Expr *turned = make1(rw, P_TRANSPOSE, component_rows(rw, at->arg[1], 1));
+    return make1(rw, P_TRANSPOSE, make_map(rw, 1, make_lambda(rw, column, each), turned));
 }
 
 Expr *rule_transposeBothSides(Rewrite *rw, const Expr *at, const RuleArgs *args)

@@ -65,6 +65,11 @@ static const Instance instances[] = {
      "(map(\\u v -> u + v * q, zip(s, r)), map(max, zip(m, w))), (array(M, \\j -> 0), "
      "array(M, \\j -> -9.0)), zip(x, y, z))",
      "root", ""},
+    {"reduceByMapInterchange",
+     "def p(x: [N]int, y: [N][M]int) = zip(x, y) |> map(\\k r -> (k % 4, r)) |> "
+     "reduceBy(4, "
+     "\\s r -> map(+, zip(s, r)), array(M, \\j -> int(0)))",
+     "root", ""},
     {"foldAgain",
      "def p(x: [N]int) = let a = map(twice, x) in let s = reduce(+, 0, a) in map(\\v -> v "
      "+ s, a)",

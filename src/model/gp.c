@@ -196,7 +196,7 @@ static double climb(Gp *gp, double *at, double step, double now)
     return now;
 }
 
-void gp_tune(Gp *gp, int sweeps)
+double gp_tune(Gp *gp, int sweeps)
 {
     double now = density(gp);
     for (int s = 0; s < sweeps; s++) {
@@ -205,6 +205,7 @@ void gp_tune(Gp *gp, int sweeps)
         now = climb(gp, &gp->noise, 2 * STEP, now);
     }
     settle(gp);
+    return now;
 }
 
 // Pools ---------------------------------------------------------------------------------

@@ -27,8 +27,9 @@ Gp *gp_new(int d, const int *group, int ngroup, int most);
 void gp_free(Gp *gp); // accepts NULL
 // Replaces the rows; at most `most`.
 void gp_set(Gp *gp, const double *x, const double *y, int n);
-// Improves rates and noise, by the posterior density of the rows, in some sweeps over them.
-void gp_tune(Gp *gp, int sweeps);
+// Improves rates and noise, by the posterior density of the rows, in some sweeps over them;
+// returns its logarithm.
+double gp_tune(Gp *gp, int sweeps);
 // One more row; mean and variance of y stay.
 void gp_add(Gp *gp, const double *x, double y);
 

@@ -19,10 +19,14 @@
 // The first points are those of the best predictions, and the pool is of those that are
 // ranked and neighbours of the best points, but for what cannot be made. A failure, or a
 // cost above the quantile, then says: as slow as that, and no faster than is usual for its
-// prediction.
+// prediction. Predictions are dropped for the rest of the search where they and the costs
+// have no ranks in common (Spearman's correlation is not positive), and a model of the
+// costs alone has a higher posterior density, by strong evidence. The ranks alone would not
+// tell: what is learnt on top of predictions may turn their order round.
 //
 // It does not model the chance to fail by itself, nor noise that differs between points.
 #include "model/gp.h"
+#include "model/model.h"
 #include "search/encode.h"
 #include "search/moves.h"
 #include "search/numbers.h"
@@ -41,9 +45,12 @@ enum {
     POOL_MOST = 640,   // with neighbours
     CENTRES = 3,       // points whose neighbours are candidates
     SWEEPS = 2,
-    NEAR = 48, // neighbours of a point that are predicted at once
+    NEAR = 48,   // neighbours of a point that are predicted at once
+    JUDGED = 12, // points that ran by which predictions are judged first
 };
 static const double GROWTH = 1.3, CEILING = 0.8;
+static const double STRONG = 6; // evidence, a logarithm; from 5 on it is very strong
+                                // (Kass and Raftery, 1995)
 
 typedef struct {
     Point point;
@@ -69,6 +76,7 @@ typedef struct {
     int nok;
     VEC(PendingPoint) pending;
     int fit_at;     // told points at which the model is made anew
+    bool dropped;   // predictions told less than nothing
     bool stale;     // it has expected costs of points that are told now
     double ceiling; // costs above count as this
     double usual; // logarithm of the ratio of cost and prediction; -INFINITY: none predicts
@@ -88,9 +96,15 @@ static void *open_auto(Search *search)
     return s;
 }
 
+static const Predictions *predictions_of(const Search *search)
+{
+    const Surrogate *s = search->state;
+    return s->dropped ? NULL : search->predictions;
+}
+
 static void predict(const Search *search, const Point *point, int n, double *predicted)
 {
-    const Predictions *by = search->predictions;
+    const Predictions *by = predictions_of(search);
     if (by)
         by->times(by->user, point, n, predicted);
     else
@@ -173,7 +187,7 @@ static void add_neighbours(Search *search, const Point *of)
 {
     Point near[MOVES_MOST];
     int n = move_all(search->space, &search->rng, of, near);
-    for (int i = 0; i < (search->predictions ? MIN(n, NEAR) : n); i++)
+    for (int i = 0; i < (predictions_of(search) ? MIN(n, NEAR) : n); i++)
         add_candidate(search, &near[i]);
 }
 
@@ -280,6 +294,44 @@ static void set_rows(Surrogate *s, const ToldPoint *told, int n)
     free(x);
 }
 
+// Whether predictions and costs have their ranks in common; true as long as few ran.
+static bool are_ranks_alike(const Surrogate *s)
+{
+    AUTO_FREE double *cost = xcalloc(2 * (size_t)s->told.len + 1, sizeof *cost);
+    double *predicted = cost + s->told.len;
+    int n = 0;
+    for (int i = 0; i < s->told.len; i++)
+        if (isfinite(s->told.at[i].cost) && isfinite(s->told.at[i].predicted)) {
+            cost[n] = s->told.at[i].cost;
+            predicted[n++] = s->told.at[i].predicted;
+        }
+    return n < JUDGED || metric_spearman(predicted, cost, n) > 0;
+}
+
+// Drops predictions if the costs are likelier without them; density: that of the rows with
+// them, which the model has.
+static void judge_predictions(Surrogate *s, const ToldPoint *row, int n, double density)
+{
+    AUTO_FREE ToldPoint *plain = xcalloc((size_t)n + 1, sizeof *plain);
+    const Gp before = *s->gp;
+    double usual = s->usual;
+    for (int i = 0; i < n; i++)
+        plain[i] = (ToldPoint){row[i].point, row[i].cost, 0};
+    s->usual = -INFINITY;
+    set_rows(s, plain, n);
+    s->dropped = gp_tune(s->gp, SWEEPS) > density + STRONG;
+    for (int i = 0; s->dropped && i < s->told.len; i++)
+        s->told.at[i].predicted = 0;
+    for (int i = 0; s->dropped && i < s->pending.len; i++)
+        s->pending.at[i].expected = NAN; // that was a ratio
+    if (s->dropped)
+        return;
+    s->usual = usual;
+    memcpy(s->gp->rate, before.rate, sizeof before.rate);
+    s->gp->noise = before.noise;
+    set_rows(s, row, n);
+}
+
 static void fit(Search *search)
 {
     Surrogate *s = search->state;
@@ -288,21 +340,24 @@ static void fit(Search *search)
     memcpy(sorted, s->told.at, sizeof *sorted * (size_t)s->told.len);
     qsort(sorted, (size_t)s->told.len, sizeof *sorted, compare);
     s->ceiling = fmax(sorted[(int)((s->nok - 1) * CEILING)].cost, 1.001 * sorted[0].cost);
-    if (search->predictions)
+    if (predictions_of(search))
         find_usual(s, sorted);
     ToldPoint centre[CENTRES];
     int centres = MIN(CENTRES, s->nok);
     memcpy(centre, sorted, sizeof *sorted * (size_t)centres);
-    set_rows(s, sorted, choose_rows(search, sorted));
+    int rows = choose_rows(search, sorted);
+    set_rows(s, sorted, rows);
     if (grown) {
-        gp_tune(s->gp, SWEEPS);
+        double density = gp_tune(s->gp, SWEEPS);
+        if (predictions_of(search) && !are_ranks_alike(s))
+            judge_predictions(s, sorted, rows, density);
         s->fit_at = MAX((int)(GROWTH * s->told.len), s->told.len + 1);
     }
     gp_pool_clear(s->pool);
     numbers_release(&s->pooled);
     for (int i = 0; i < centres; i++)
         add_neighbours(search, &centre[i].point);
-    (search->predictions ? add_ranked : add_sample)(search);
+    (predictions_of(search) ? add_ranked : add_sample)(search);
     push_candidates(search);
     for (int i = 0; i < s->pending.len; i++)
         s->pending.at[i].counted = false;

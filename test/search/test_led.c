@@ -3,7 +3,8 @@
 // auto where times are predicted: on a made-up space whose predictions are right but for a
 // factor that one parameter decides, few trials are enough to learn the factor. Costs are
 // else as rough as chance, so nothing but the predictions tells the good points. What
-// cannot be made is never asked for while there is anything else.
+// cannot be made is never asked for while there is anything else. Predictions that order
+// points the wrong way round are soon asked no more.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -160,12 +161,47 @@ static void test_all_are_asked(void **state)
     space_free(space);
 }
 
+static int asked;
+
+static void predict_counted(void *user, const Point *point, int n, double *predicted)
+{
+    asked += n;
+    predict(user, point, n, predicted);
+}
+
+// How many predictions the last quarter of the trials asks for, where costs are the
+// predictions, or the slower the faster they were predicted to be.
+static int asked_late(const Made *made, bool opposed)
+{
+    Predictions predictions = {predict_counted, made->space};
+    Search *search = search_open(search_find("auto"), made->space, 1, TRIALS);
+    search->predictions = &predictions;
+    search->ranking = made->ranking;
+    search->nranking = RANKED;
+    for (int i = 0; i < TRIALS; i++) {
+        Point point;
+        asked = i == TRIALS * 3 / 4 ? 0 : asked;
+        assert_true(search_ask(search, &point));
+        double time = predicted_of(made->space, &point);
+        search_tell(search, &point, 1e6 * exp(opposed && isfinite(time) ? -time : time));
+    }
+    search_close(search);
+    return asked;
+}
+
+static void test_wrong_are_dropped(void **state)
+{
+    assert_int_equal(asked_late(*state, true), 0);
+    assert_true(asked_late(*state, false) > TRIALS / 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_factor_is_learnt, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_space_is_hard, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_all_are_asked, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_wrong_are_dropped, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Terms of a candidate; see terms.h.
+// Terms of a candidate; see predict.h.
 
-#include "calibrate/terms.h"
+#include "calibrate/predict.h"
 
 #include <math.h>
 #include <string.h>

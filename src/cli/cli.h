@@ -14,6 +14,8 @@
 #include "search/steps.h"
 #include "tune/tune.h"
 
+#include <pthread.h>
+
 typedef struct Options Options;
 
 typedef struct {
@@ -178,7 +180,7 @@ const char *cli_models_folder(Options *options);
 bool cli_prints(const Options *options);
 bool cli_json(Options *options,
               json_t *json); // takes json; true if there is nothing to write
-bool cli_result(Options *options, json_t *json); // as text too (report/result.h)
+bool cli_result(Options *options, json_t *json); // as text too (report/report.h)
 json_t *cli_set_json(Calls calls);               // the numbers of a set of calls, from 1
 // The names of the elements that a fusion touches and the test holds for.
 typedef bool ElemTest(const Script *script, const Fusion *fusion, int elem);
@@ -231,5 +233,45 @@ typedef struct {
 void cli_print_roofline(const Limit *limit); // nothing where it is not known
 // The roofline, and the share of it that a time reaches; null where it is not known.
 json_t *cli_roofline_json(const Limit *limit, double ns);
+
+// Completion for shells, from the tables of commands and options.
+
+// Prints the script of a shell to standard output; false if there is none for it.
+bool completion_print(const char *shell);
+// cmd_help.c: the topics of help, without the commands; the names that one explains.
+void help_put_topics(Buf *out);
+void help_put_names(Buf *out, const char *topic);
+
+// What a long command says on standard error while it works: on a terminal one line that
+// rewrites itself, elsewhere a plain line now and then.
+
+typedef struct {
+    const char *stage, *what; // "search", "trials": static texts
+    int64_t done, of;         // of: 0 where it is not known
+    double budget_s;          // since the screen was opened; INFINITY: none
+    double best_ns;           // INFINITY: none yet
+} Moment;
+
+typedef struct {
+    bool terminal, quiet, colour;
+    bool shown;   // there is a line to wipe
+    bool ticking; // a thread writes the line again, so that its clock goes on
+    bool closed;  // the thread is to end
+    pthread_t thread;
+    pthread_mutex_t lock; // of all that follows, while it ticks
+    pthread_cond_t wake;
+    Moment moment; // the last one
+    double start_s, last_s;
+    const char *stage;  // at hand; static text
+    double stage_s;     // when it began
+    double at_s[2];     // two moments of it, about ten seconds apart,
+    int64_t done_at[2]; // and what was done by then
+} Screen;
+
+Screen screen_open(const Options *options);
+// Now, if the last time was long enough ago; on a terminal again every second until
+// screen_close, which must follow. The screen stays where it is between the two.
+void screen_show(Screen *screen, const Moment *moment);
+void screen_close(Screen *screen);
 
 #endif

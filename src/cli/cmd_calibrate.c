@@ -2,7 +2,7 @@
 //
 // forewarp calibrate: run the measurement kernels on a device and store its weights.
 
-#include "cli/screen.h"
+#include "cli/cli.h"
 
 #include "calibrate/calibrate.h"
 

@@ -3,7 +3,7 @@
 // forewarp explore: many ways to lower a program, with their features, and with their times
 // where a device is asked for.
 
-#include "cli/screen.h"
+#include "cli/cli.h"
 
 #include "calibrate/describe.h"
 #include "calibrate/predict.h"

@@ -2,7 +2,7 @@
 //
 // forewarp help: from the tables.
 
-#include "cli/completion.h"
+#include "cli/cli.h"
 
 #include "cost/device_model.h"
 #include "cost/features.h"

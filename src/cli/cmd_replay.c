@@ -2,7 +2,7 @@
 //
 // forewarp replay: strategies on recorded spaces, scored.
 
-#include "cli/screen.h"
+#include "cli/cli.h"
 #include "evaluate/replay.h"
 
 #include <math.h>

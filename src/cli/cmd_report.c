@@ -3,7 +3,7 @@
 // forewarp report: the records of one tuning or several as a page.
 
 #include "cli/cli.h"
-#include "report/page.h"
+#include "report/report.h"
 
 #include <string.h>
 

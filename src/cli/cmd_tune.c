@@ -2,7 +2,7 @@
 //
 // forewarp tune: from a program to a verified, fast kernel.
 
-#include "cli/screen.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <math.h>

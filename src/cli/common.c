@@ -6,8 +6,7 @@
 
 #include "calibrate/describe.h"
 #include "problem/template.h"
-#include "report/result.h"
-#include "report/table.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 //
 // What completes commands, options and their values in bash and zsh, printed from the same
 // tables that the program reads.
-#include "cli/completion.h"
+#include "cli/cli.h"
 
 #include "device/device.h"
 #include "emit/emit.h"

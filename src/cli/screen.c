@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Progress (screen.h). The rate is that of the last ten to twenty seconds, so that trials
+// Progress (cli.h). The rate is that of the last ten to twenty seconds, so that trials
 // taken from the store at once do not promise what the device cannot keep. On a terminal a
 // thread writes the line again before it is a second old, whatever the command waits for.
-#include "cli/screen.h"
+#include "cli/cli.h"
 
 #include <math.h>
 #include <signal.h>

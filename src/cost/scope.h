@@ -7,7 +7,7 @@
 #define FW_COST_SCOPE_H
 
 #include "cost/features.h"
-#include "kir/table.h"
+#include "kir/passes.h"
 
 typedef struct {
     bool uniform; // v[0] stands for all

@@ -12,8 +12,7 @@
 // call of the process, so it is DEV_FAILED, after which a worker ends. It chooses no build
 // options.
 #include "device/device.h"
-#include "device/nvml.h"
-#include "device/nvrtc.h"
+#include "device/nvidia.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

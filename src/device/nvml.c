@@ -2,9 +2,7 @@
 //
 // NVIDIA's management library, loaded where it is. It is no error if a machine lacks it, or
 // if the device is a part of a GPU, whose energy is not counted.
-#include "device/nvml.h"
-
-#include "device/nvrtc.h"
+#include "device/nvidia.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

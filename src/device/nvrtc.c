@@ -3,7 +3,7 @@
 // NVRTC, loaded at run time, and a cache of what it made: one file a text, named by the
 // hash of everything the result depends on, that begins with the hash of the rest.
 // It removes nothing from the cache: who owns the folder does.
-#include "device/nvrtc.h"
+#include "device/nvidia.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "evaluate/loading.h"
 
 #include "model/dataset.h"
-#include "model/forest.h"
+#include "model/trees.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The methodology (score.h) step by step:
+// The methodology (replay.h) step by step:
 //   - the cutoff, the expected number of random evaluations until a share of the way from
 //   the
 //     median to the best is gone, gives the times at which the budget starts and ends;
@@ -13,7 +13,7 @@
 // Where the authors' code differs from their text it follows the code, with one exception:
 // a budget of fewer than two evaluations is widened up to the whole space, not up to the
 // value of the objective. Their resampling is not seeded, so scores agree to about 0.01.
-#include "evaluate/score.h"
+#include "evaluate/replay.h"
 
 #include <math.h>
 #include <stdlib.h>

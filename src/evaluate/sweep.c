@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Timed points of many programs; see sweep.h.
+// Timed points of many programs; see picks.h.
 
-#include "evaluate/sweep.h"
+#include "evaluate/picks.h"
 
 #include "calibrate/describe.h"
 #include "model/dataset.h"
-#include "search/numbers.h"
+#include "search/moves.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 
 #include "fuse/read.h"
 
-#include "ir/lex.h"
+#include "ir/names.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 //           argument has there; the copy is inferred like any def that is written where it
 //           is called, so that a type that does not fit is reported there
 
-#include "ir/infer.h"
+#include "ir/internal.h"
 
 Instance instance_new(Ir *ir, const Function *of)
 {

@@ -14,7 +14,7 @@
 //
 // It does not convert: int to float and float to double must be written. It does not
 // check where lowered patterns may stand.
-#include "ir/infer.h"
+#include "ir/internal.h"
 
 // Literals ---------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@
 //
 // What a length must satisfy is proved, refuted (an error here) or recorded as a
 // condition of the program, to be checked when its sizes are bound.
-#include "ir/infer.h"
+#include "ir/internal.h"
 
 // Messages -----------------------------------------------------------------------------
 

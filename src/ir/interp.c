@@ -14,7 +14,7 @@
 //
 // It knows nothing of threads or memories, and does not try to be fast beyond not copying
 // what it only looks at.
-#include "ir/interp.h"
+#include "ir/internal.h"
 
 #include <inttypes.h>
 #include <math.h>

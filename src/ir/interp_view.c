@@ -2,7 +2,7 @@
 //
 // Views of the interpreter: every layout pattern as a function from the indices of its
 // result to the indices of its argument.
-#include "ir/interp.h"
+#include "ir/internal.h"
 
 static InterpView *view_new(Interp *in, InterpViewKind kind, const InterpView *src)
 {

@@ -3,7 +3,7 @@
 // The lexer. One pass from left to right over the bytes; the longest mark wins. After a
 // dot only digits are taken as a number, so that `t.0.1` is two components of t.
 
-#include "ir/lex.h"
+#include "ir/names.h"
 
 #include <math.h>
 #include <stdlib.h>

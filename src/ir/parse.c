@@ -8,7 +8,7 @@
 // ended, so that every function below returns by itself, and parsing goes on at the next
 // `size`, `fun` or `def`.
 
-#include "ir/parse.h"
+#include "ir/internal.h"
 
 #include <limits.h>
 #include <string.h>

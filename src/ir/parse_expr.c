@@ -11,7 +11,7 @@
 // How many sizes precede the other arguments of a pattern is settled by counting the
 // arguments up to the closing parenthesis.
 
-#include "ir/parse.h"
+#include "ir/internal.h"
 
 #include <string.h>
 

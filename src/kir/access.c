@@ -6,7 +6,7 @@
 //           radix digits, each stride wider than all that is below it. What is not of that
 //           shape is taken to be anybody's.
 
-#include "kir/access.h"
+#include "kir/passes.h"
 
 typedef struct {
     int64_t stride, extent;

@@ -13,7 +13,6 @@
 // Inputs never change, so when they are loaded does not matter. The barriers stay.
 
 #include "kir/passes.h"
-#include "kir/table.h"
 
 enum { SIDES_MAX = 64 };
 

@@ -15,7 +15,7 @@
 // same loops over items, and only one item ever touches that element (access.c). Disjoint
 // indices are not looked for.
 
-#include "kir/access.h"
+#include "kir/passes.h"
 
 #include <string.h>
 

@@ -14,7 +14,6 @@
 // is lost, so this is the last pass. Conditions are not touched, nor are indices as values.
 
 #include "kir/passes.h"
-#include "kir/table.h"
 
 #include <string.h>
 

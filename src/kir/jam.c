@@ -15,7 +15,6 @@
 // other has just put there: then the array is a register.
 
 #include "kir/passes.h"
-#include "kir/table.h"
 
 // Loads of a body of so many statements fill the registers of an item.
 enum { JAM_STATEMENTS = 512 };

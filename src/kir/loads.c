@@ -13,7 +13,6 @@
 // ||, opens no entry. Private arrays are left alone: they are registers already.
 
 #include "kir/passes.h"
-#include "kir/table.h"
 
 typedef struct {
     const Buffer *buffer;

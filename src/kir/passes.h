@@ -6,7 +6,33 @@
 #ifndef FW_KIR_PASSES_H
 #define FW_KIR_PASSES_H
 
+#include "base/base.h"
 #include "kir/kir.h"
+
+// A scoped table of pointers: pushed on entering a scope, popped on leaving it, found in
+// constant time; of equal keys the newest is found.
+
+typedef struct {
+    const void *a, *b, *c;
+} Key;
+
+typedef struct {
+    Key key;
+    int next;  // older entry of the same bucket, or -1
+    int value; // the user's
+} TableEntry;
+
+typedef struct {
+    Arena *arena;
+    int *bucket;
+    int nbucket; // a power of two
+    VEC(TableEntry) entry;
+} Table;
+
+void table_init(Table *table, Arena *arena);
+int table_find(const Table *table, Key key); // number of the entry, or -1
+int table_push(Table *table, Key key, int value);
+void table_pop(Table *table, int len); // drops all but the oldest len entries
 
 struct Pass {
     ArithCtx *ctx;
@@ -47,5 +73,26 @@ void pass_windows(Pass *pass, Kernel *kernel);
 // indices.c: names the common variable part of the indices of a block, for people to read
 // and for compilers to share: `a[i - 4096]`.
 void pass_indices(Pass *pass, Kernel *kernel);
+
+// Accesses of memory that items share, and whether an element is only one item's.
+
+typedef struct {
+    const Buffer *buffer;
+    const Arith *index;
+    int width;
+    bool write;
+    const Stm *const *loops; // around it, outermost first
+    int nloop;
+} Access;
+
+// Does a loop give its iterations to the items of a group?
+static inline bool loop_is_of_items(const Stm *loop)
+{
+    return loop->loop == LOOP_LCL || loop->loop == LOOP_GLB;
+}
+
+// Only one item, in one iteration of its loops, touches these elements; local: the shape of
+// the group.
+bool access_is_own(const Access *access, const int64_t local[3]);
 
 #endif

@@ -17,7 +17,7 @@
 // are used within such a loop alone stay where they are, as do tiles of matrix units and
 // what is copied asynchronously. Barriers that order nothing go with the next pass.
 
-#include "kir/access.h"
+#include "kir/passes.h"
 
 #include <string.h>
 

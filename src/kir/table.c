@@ -3,7 +3,7 @@
 // Chained hashing over a stack of entries: since the newest entry of a bucket is its first,
 // leaving a scope only moves the heads of chains back.
 
-#include "kir/table.h"
+#include "kir/passes.h"
 
 #include <string.h>
 

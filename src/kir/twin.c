@@ -9,7 +9,6 @@
 // Sums whose terms come in another order are taken for different.
 
 #include "kir/passes.h"
-#include "kir/table.h"
 
 #include <string.h>
 

@@ -16,7 +16,6 @@
 // too.
 
 #include "kir/passes.h"
-#include "kir/table.h"
 
 enum { HAVE_UNIFORM, HAVE_DIVERGENT };
 

@@ -17,7 +17,6 @@
 // that the kernel does not write. Loads in a branch of a select stay where they are.
 
 #include "kir/passes.h"
-#include "kir/table.h"
 
 #include <stdlib.h>
 

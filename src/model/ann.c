@@ -6,7 +6,7 @@
 // room for. On 4,000 points of convolution on an H200 the error is 10.5 %, where one layer
 // of logistic units has 17.2 %; doc/two-stage.md says what each part of it is worth.
 // Rectified units bend where a resource runs out, as times do.
-#include "model/bag.h"
+#include "model/network.h"
 
 #define BAG(id, text, ...)                                                                 \
     static const NetworkStyle style_##id = {__VA_ARGS__};                                  \

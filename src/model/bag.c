@@ -5,7 +5,7 @@
 //
 // It predicts what it is given: for relative errors to count, as in 002, the caller gives
 // logarithms of times. Targets are centred and scaled inside.
-#include "model/bag.h"
+#include "model/network.h"
 
 #include <math.h>
 #include <stdlib.h>

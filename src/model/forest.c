@@ -6,8 +6,6 @@
 // For classes (paper 001, section 6.1, where the class is the data-loading technique) there
 // is one forest a class that predicts 1 for its rows and 0 for others: that is the share of
 // trees that vote for it, and splits so found are those of Gini's impurity for the class.
-#include "model/forest.h"
-
 #include "model/trees.h"
 
 #include <stdlib.h>

@@ -40,4 +40,13 @@ void network_free(Network *network);
 json_t *network_save(const Network *network);
 bool network_load(Network *network, const json_t *json, int d, const NetworkStyle *style);
 
+// A bag of small networks, for the kinds of model that are one.
+
+// The functions of a ModelKind, for networks of a style.
+void *bag_fit(const Matrix *x, const double *y, const NetworkStyle *style, uint64_t seed);
+void bag_predict(const void *bag, const Matrix *x, double *y);
+json_t *bag_save(const void *bag);
+void *bag_load(const json_t *json, int d, const NetworkStyle *style);
+void bag_free(void *bag);
+
 #endif

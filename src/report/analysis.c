@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The analysis of a record (analysis.h).
+// The analysis of a record (report.h).
 //
 // The importance of a parameter is that of permutation (Breiman 2001), on rows that the
 // forest has not seen: five folds. It tells what shuffling costs a model that knows the
 // others, so two parameters that say the same share their importance. Features are judged
 // one by one, by mutual information with the time, as in paper 000.
-#include "report/analysis.h"
+#include "report/report.h"
 
 #include "calibrate/describe.h"
 #include "calibrate/predict.h"

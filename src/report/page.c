@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The page of runs (page.h): a frame of HTML, the style, the records as JSON, and the
+// The page of runs (report.h): a frame of HTML, the style, the records as JSON, and the
 // scripts that draw them. Its own policy keeps a browser from loading anything else, and
 // from running any other script: the nonce follows from the records.
-#include "report/page.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>

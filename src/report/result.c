@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A value as lines and tables; see result.h.
-#include "report/result.h"
-
-#include "report/table.h"
+// A value as lines and tables; see report.h.
+#include "report/report.h"
 
 #include <math.h>
 

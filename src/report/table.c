@@ -2,7 +2,7 @@
 //
 // Text tables. A cell is as wide as its characters, taken as one column each: no wide or
 // combining characters.
-#include "report/table.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 

@@ -29,7 +29,6 @@
 #include "model/model.h"
 #include "search/encode.h"
 #include "search/moves.h"
-#include "search/numbers.h"
 #include "search/search.h"
 
 #include <math.h>

@@ -5,7 +5,6 @@
 // difference of two more, rounded, as far as valid steps lead, and replaces its member if
 // it is not worse. Words have no differences: they are taken over as they are.
 #include "search/moves.h"
-#include "search/numbers.h"
 #include "search/search.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@
 #include "search/search.h"
 #include "search/steps.h"
 
-#include "search/numbers.h"
+#include "search/moves.h"
 
 #include <math.h>
 #include <stdlib.h>

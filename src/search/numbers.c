@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Open addressing with linear probing; nothing is ever removed.
-#include "search/numbers.h"
+#include "search/moves.h"
 
 #include "base/base.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Valid points uniformly at random without repetition (shuffle.h).
+// Valid points uniformly at random without repetition (moves.h).
+#include "search/moves.h"
 #include "search/search.h"
-#include "search/shuffle.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 // It does not count trials against the limit: the caller owns the budget.
 #include "search/search.h"
 
-#include "search/numbers.h"
+#include "search/moves.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 // The shuffle of Fisher and Yates over the numbers of the points, of which only the places
 // it has moved are stored. Spaces too large to number are sampled; a repetition
 // there is the caller's to skip.
-#include "search/shuffle.h"
+#include "search/moves.h"
 
 #define NUMBERED_MAX 0x1p53
 

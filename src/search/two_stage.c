@@ -8,8 +8,8 @@
 //
 // Points that fail train a bag of their own that tells whether a point will run, and points
 // that it doubts come after those it trusts (model/attempt.h).
+#include "search/moves.h"
 #include "search/search.h"
-#include "search/shuffle.h"
 
 #include "model/attempt.h"
 

@@ -15,10 +15,9 @@
 #include "tune/internal.h"
 
 #include "calibrate/describe.h"
-#include "calibrate/terms.h"
+#include "calibrate/predict.h"
 #include "model/dataset.h"
 #include "search/moves.h"
-#include "search/numbers.h"
 
 #include <math.h>
 #include <stdlib.h>

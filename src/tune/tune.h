@@ -32,7 +32,7 @@ typedef struct {
 
 typedef struct Weights Weights; // calibrate/predict.h
 // A model of throughput, the weights of a device, or weights and a model of slowness, which
-// is what they miss (calibrate/terms.h).
+// is what they miss (calibrate/predict.h).
 typedef struct {
     Model *model;
     const Weights *weights;

@@ -15,7 +15,7 @@
 #include "examples.h"
 
 #include "cost/walk.h"
-#include "kir/table.h"
+#include "kir/passes.h"
 #include "lines.h"
 
 #include <math.h>

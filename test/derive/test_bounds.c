@@ -5,7 +5,7 @@
 // decides neither less nor more.
 
 #include "calibrate/describe.h"
-#include "device/nvrtc.h"
+#include "device/nvidia.h"
 #include "problem/problem.h"
 
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 // on the host (emulate.hpp), and what it computes is compared with the plain point's.
 
 #include "calibrate/describe.h"
-#include "device/nvrtc.h"
+#include "device/nvidia.h"
 #include "problem/problem.h"
 
 #include <setjmp.h>

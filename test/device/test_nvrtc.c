@@ -5,7 +5,7 @@
 // vectors, halfs and doubles, through NVIDIA's compiler; its cache; and CUDA where there is
 // none. No GPU is needed. FW_POINTS sets the sampled points an example (1).
 
-#include "device/nvrtc.h"
+#include "device/nvidia.h"
 #include "tune/tune.h"
 
 #include <setjmp.h>

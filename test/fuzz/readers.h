@@ -12,7 +12,7 @@
 #include "fuse/fuse.h"
 #include "model/dataset.h"
 #include "problem/npy.h"
-#include "report/page.h"
+#include "report/report.h"
 #include "rewrite/rewrite.h"
 #include "search/steps.h"
 #include "store/recorded.h"

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "model/forest.h"
 #include "model/model.h"
+#include "model/trees.h"
 
 #include <math.h>
 #include <stdlib.h>

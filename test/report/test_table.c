@@ -8,8 +8,7 @@
 
 #include <cmocka.h>
 
-#include "report/result.h"
-#include "report/table.h"
+#include "report/report.h"
 
 #include <ctype.h>
 #include <math.h>

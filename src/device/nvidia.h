@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CUDA C++ to machine code with NVIDIA's run-time compiler, which needs no GPU.
+// What the CUDA device loads besides the driver.
 
-#ifndef FW_DEVICE_NVRTC_H
-#define FW_DEVICE_NVRTC_H
+#ifndef FW_DEVICE_NVIDIA_H
+#define FW_DEVICE_NVIDIA_H
 
 #include "device/device.h"
+
+// CUDA C++ to machine code with NVIDIA's run-time compiler, which needs no GPU.
 
 typedef struct Nvrtc Nvrtc;
 
@@ -24,5 +26,18 @@ void nvrtc_version(const Nvrtc *nvrtc, int *major, int *minor);
 // again.
 DeviceStatus nvrtc_compile(const Nvrtc *nvrtc, const DeviceText *text, const char *arch,
                            const char *cache, Buf *cubin, Buf *symbols, Buf *log);
+
+// What NVIDIA's management library says of a GPU: the energy that it has taken, and what
+// its owner allows it. Nothing is set.
+
+typedef struct Nvml Nvml;
+
+// The device at a place on PCI, "0000:3b:00". NULL where there is no such library, or it
+// does not know the device. Owner: free.
+Nvml *nvml_open(const char *bus);
+// Since the driver was loaded; accepts NULL. False: it is not counted.
+bool nvml_energy(const Nvml *nvml, double *joules);
+// "1980 MHz, memory 3201 MHz, 700 W"; accepts NULL. What is not known is left out.
+void nvml_limits(const Nvml *nvml, char *out, size_t size);
 
 #endif

@@ -147,15 +147,27 @@ Expr *rule_partialReduceStrided(Rewrite *rw, const Expr *at, const RuleArgs *arg
     return reduce_parts(rw, at, make1(rw, P_TRANSPOSE, parts_of_size(rw, at, args->at[0])));
 }
 
-// \k -> the folds of part k of each element.
-static Expr *folds_of_part(Rewrite *rw, const Expr *map, const Expr *reduce,
+// \k -> the folds of part k of each element of x.
+static Expr *folds_of_part(Rewrite *rw, const Expr *map, const Expr *x, const Expr *reduce,
                            const Arith *more, const Arith *n)
 {
     Param *k = fresh(rw, "k");
     Expr *part = expr_at(rw->ir, parts_of(rw, reduce, more, n), use(rw, k));
     Expr *f = make_lambda(rw, map->fun->params[0], fold_like(rw, reduce, P_REDUCE, part));
-    Expr *each = make_map(rw, 1, copy_of(rw, f), copy_of(rw, map->arg[0]));
-    return make_lambda(rw, k, each);
+    return make_lambda(rw, k, make_map(rw, 1, copy_of(rw, f), copy_of(rw, x)));
+}
+
+// An array with names in place of what it stores.
+static Expr *without_stores(Rewrite *rw, const Expr *x, NamedValues *stored)
+{
+    Expr *rest = copy_of(rw, x);
+    const Expr *store;
+    while ((store = expr_find_pattern(rest, P_TOGLOBAL)) && stored->n < PARTS_MAX) {
+        Expr *value = copy_of(rw, store);
+        name_value(rw, stored, "stored", value);
+        rest = with_name(rw, rest, value, stored->param[stored->n - 1]);
+    }
+    return rest;
 }
 
 Expr *rule_foldSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -170,15 +182,17 @@ Expr *rule_foldSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Arith *len = len_of(reduce->arg[1], 0);
     const Arith *n = arith_ceil_div(c, len, num(rw, parts));
     const Arith *more = arith_add(c, arith_mulc(c, n, parts), arith_mulc(c, len, -1));
-    Expr *partial = make_map(rw, 1, folds_of_part(rw, at, reduce, more, n),
+    NamedValues stored = {.n = 0}; // once, though two maps read it
+    Expr *x = without_stores(rw, at->arg[0], &stored);
+    Expr *partial = make_map(rw, 1, folds_of_part(rw, at, x, reduce, more, n),
                              counting(rw, num(rw, parts)));
     Param *p = fresh(rw, "p"), *t = fresh(rw, "t");
     Expr *rest = fold_like(rw, reduce, P_REDUCE, expr_get(rw->ir, use(rw, t), 1));
     rest = expr_replace(rw->ir, put_at(rw, body, &where, rest), at->fun->params[0],
                         expr_get(rw->ir, use(rw, t), 0));
-    Expr *both[] = {copy_of(rw, at->arg[0]), make1(rw, P_TRANSPOSE, use(rw, p))};
+    Expr *both[] = {x, make1(rw, P_TRANSPOSE, use(rw, p))};
     Expr *whole = make_map(rw, 1, make_lambda(rw, t, rest), make_zip(rw, 1, both, 2));
-    return expr_let(rw->ir, p, partial, whole);
+    return with_names(rw, &stored, expr_let(rw->ir, p, partial, whole));
 }
 
 Expr *rule_joinReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)

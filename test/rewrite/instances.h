@@ -51,6 +51,10 @@ static const Instance instances[] = {
      "y))) "
      "+ v, zip(x, array(N, \\i -> i)))",
      "root", "1235"},
+    {"foldSplit",
+     "def p(x: [N][M]int) = map(\\w -> reduce(+, 0, join(w)), "
+     "slide(2, 1, pad(0, 1, clamp, toGlobal(map(\\r -> map(twice, r), x)))))",
+     "root", "1235"},
     {"reduceMapInterchange",
      "def p(x: [N][M]int) = reduce(\\a r -> map(\\u v -> u + v, zip(a, r)), array(M, \\j "
      "-> "

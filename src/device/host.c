@@ -195,7 +195,7 @@ static void describe(DeviceInfo *info, const char *version)
              version);
     cpu_field("model name", info->name, sizeof info->name);
     cpu_field("cpu MHz", mhz, sizeof mhz);
-    info->is_cpu = info->has_double = true;
+    info->is_cpu = info->has_double = info->has_half = true;
     info->compute_units = (int)system_value(_SC_NPROCESSORS_ONLN, 1);
     info->clock_mhz = atoi(mhz);
     info->warp = simd_floats();

@@ -631,9 +631,9 @@ static bool measure(Explorer *x, Buf *device)
     Runner *runner = runner_open(&config, x->diags);
     if (!runner)
         return false;
-    buf_printf(device, "# device: %s\n# fingerprint: %s\n", runner_device(runner)->name,
-               runner_device(runner)->fingerprint);
-    bool ok = measure_rows(x, runner);
+    const DeviceInfo *info = runner_device(runner);
+    buf_printf(device, "# device: %s\n# fingerprint: %s\n", info->name, info->fingerprint);
+    bool ok = problem_fits(x->problem, info, x->diags) && measure_rows(x, runner);
     runner_close(runner);
     return ok;
 }

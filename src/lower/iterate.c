@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { PLANES_MAX = 1024 };
+enum { PLANES_MAX = 1024, LAUNCHES_MAX = 1000000 };
 
 // Arrays of scalars that a type is made of: one, or those of a tuple's components.
 int parts_of(const Type *type)
@@ -354,8 +354,12 @@ static void launch_all(Lower *l, const States *s, const Passes *passes, Buffer *
 const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     int64_t steps;
-    if (!arith_is_const(expr->num[0], &steps) || steps > 1000000)
+    if (!arith_is_const(expr->num[0], &steps))
         return lower_fail(l, expr->span, "L021", "iterate needs a constant count");
+    if (steps > LAUNCHES_MAX)
+        return lower_fail(l, expr->span, "L021",
+                          "iterate has %lld steps, and %d at most can be launched",
+                          (long long)steps, LAUNCHES_MAX);
     if (parts_of(expr->type) > PLANES_MAX)
         return lower_fail(l, expr->span, "L030", "iterate has more than 1024 arrays");
     const View *in = eval(l, expr->arg[0], env);

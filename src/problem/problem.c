@@ -210,13 +210,33 @@ double problem_bytes(const Problem *problem)
     return problem->kind->bytes(problem);
 }
 
+static bool is_of(const Expr *e, const void *scalar)
+{
+    const Type *leaf = e->type ? type_leaf(e->type) : NULL;
+    return (leaf && leaf->kind == T_SCALAR && leaf->scalar == *(const Scalar *)scalar) ||
+           (e->kind == E_CALL && e->callee->body &&
+            expr_find(e->callee->body, is_of, scalar));
+}
+
 bool problem_fits(const Problem *problem, const DeviceInfo *device, Diags *diags)
 {
+    const Scalar optional[] = {S_HALF, S_DOUBLE};
+    const bool has[] = {device->has_half, device->has_double};
     int n;
     double all = 0;
     AutoArena *arena = arena_new();
     const Argument *argument = problem->kind->arguments(problem, arena, &n),
                    *largest = NULL;
+    for (int k = 0; k < COUNTOF(optional); k++) {
+        const char *type = scalar_info[optional[k]].name;
+        bool uses =
+            problem->bound && expr_find(problem->bound->main->body, is_of, &optional[k]);
+        for (int i = 0; i < n; i++)
+            uses |= strncmp(argument[i].type, type, strlen(type)) == 0;
+        if (uses && !has[k])
+            return diag_world(diags, "C098", "%s computes in %s, which %s cannot",
+                              problem_label(problem), type, device->name);
+    }
     for (int i = 0; i < n; i++) {
         all += (double)argument[i].bytes;
         if (!argument[i].image && (!largest || argument[i].bytes > largest->bytes))

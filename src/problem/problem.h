@@ -86,8 +86,9 @@ bool problem_never_refused(const Problem *problem, Diags *diags);
 int64_t problem_number(const Problem *problem, const Arith *a);
 // Bytes that any kernel must move: each input read once, each output written once.
 double problem_bytes(const Problem *problem);
-// Whether the arrays have room in the device's memory, and each in a buffer; false with a
-// diagnostic. What kernels allocate between launches is not counted.
+// Whether the device has the types of its numbers, and its memory room for the arrays, each
+// in a buffer; false with a diagnostic. What kernels allocate between launches is not
+// counted.
 bool problem_fits(const Problem *problem, const DeviceInfo *device, Diags *diags);
 
 // The types of the planes (one a scalar component) of a value; returns how many there are,

@@ -203,6 +203,13 @@ fails_tune 2 "whole number" --seed x
 fails_tune 1 "opencl:9" --device opencl:9 --store "$tmp/s.db" -o "$tmp/out"
 fails 1 "error C084" "$FOREWARP" tune $jacobi -s N=1000000,M=1000000 --store "$tmp/big.db" -o "$tmp/out"
 grep -q reference "$tmp/stderr" && not_ok "too large: after the reference" || ok "too large: before the reference"
+if "$FOREWARP" devices | grep -A1 '^opencl:0' | grep -q half; then
+    echo "skip half: opencl:0 has it"
+else
+    printf 'size N\ndef h(x: [N]float) = map(\\a -> float(half(a)), x)\n' >"$tmp/half.fw"
+    fails 1 "h N=9 computes in half, which" "$FOREWARP" run "$tmp/half.fw" -s N=9 -d opencl:0
+    fails 1 "h N=9 computes in half, which" "$FOREWARP" explore --derived "$tmp/half.fw" -s N=9 -d opencl:0 -n 2 --csv "$tmp/half.csv"
+fi
 : >"$tmp/file"
 fails_tune 1 "$tmp/file: Not a directory" --store "$tmp/s.db" -o "$tmp/file"
 fails_tune 1 "$tmp/file/deep" --store "$tmp/s.db" -o "$tmp/file/deep"

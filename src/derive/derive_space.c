@@ -839,8 +839,6 @@ KernelOptions derive_options(const Derivation *d, const Point *point)
         (int)(space_find(d->space, "vec") >= 0 ? space_int(d->space, point, "vec") : 1);
     if (derive_word(d, point, "lists", "tiles"))
         options.vector = MAX(options.vector, 4);
-    if (derive_word(d, point, "keys", "group") || derive_word(d, point, "keys", "all"))
-        options.vector = MAX(options.vector, MIN((int)derive_param(d, point, "lanes"), 4));
     bool stream =
         derive_param(d, point, "fuse") > 1 || derive_word(d, point, "scheme", "stream");
     if (stream) {

@@ -146,6 +146,16 @@ void vectors_add(VectorSet *set, const Type *type, bool arithmetic)
     *of = (unsigned char)(*of | bit | (arithmetic ? bit << 3 : 0));
 }
 
+// What compares is an int, and narrower numbers that are folded by key become words.
+void vectors_of_program(VectorSet *set, const Program *program)
+{
+    set->of[S_INT] = 0xff;
+    for (int s = 0; s < SCALARS; s++)
+        if (s != S_BOOL && program_uses(program, (Scalar)s))
+            set->of[scalar_info[s].vectors] =
+                set->of[scalar_info[scalar_word((Scalar)s)].vectors] = 0xff;
+}
+
 static bool any_vector(const VectorSet *set, Scalar scalar, int width)
 {
     return (set->of[scalar] & width_bit(width)) != 0;
@@ -160,16 +170,6 @@ static bool any_arithmetic(const VectorSet *set, Scalar scalar, int width)
 bool vector_arithmetic(Scalar scalar)
 {
     return !scalar_info[scalar].integer || scalar_info[scalar].bytes >= 4;
-}
-
-// Types that the program has none of need no vectors, but for int: what compares is one.
-static bool has_type(const Program *program, Scalar scalar)
-{
-    bool has = scalar == S_INT;
-    for (int s = 0; s < SCALARS && !has; s++)
-        has = s != S_BOOL && scalar_info[s].vectors == scalar &&
-              program_uses(program, (Scalar)s);
-    return has;
 }
 
 // OpenCL ------------------------------------------------------------------------------
@@ -304,12 +304,12 @@ static const char c_vector[] =
     "    typedef type name##n __attribute__((vector_size(n * sizeof(type))));       \\\n"
     "    typedef name##n fw_##name##n __attribute__((aligned(sizeof(type)), may_alias));\n";
 
-static void put_c_vectors(Buf *out, const Program *program, const VectorSet *vectors)
+static void put_c_vectors(Buf *out, const VectorSet *vectors)
 {
     bool any = false;
     for (int s = 0; s < SCALARS; s++)
         for (int n = 2; n <= 8; n *= 2) {
-            if (!has_type(program, (Scalar)s) || !any_vector(vectors, (Scalar)s, n))
+            if (!any_vector(vectors, (Scalar)s, n))
                 continue;
             buf_puts(out, any ? "" : c_vector);
             buf_printf(out, "FW_VECTOR(%s, %s, %d)\n", scalar_info[s].c,
@@ -326,7 +326,7 @@ void put_c_head(Buf *out, const Program *program, const Uses *uses)
         buf_puts(out, "typedef _Float16 half;\n\n");
     put_helpers(out, c_helper, COUNTOF(c_helper), "static inline ", uses);
     put_strict_c(out, COUNTOF(strict_helper) - 1, "static inline ", program, uses);
-    put_c_vectors(out, program, &uses->vectors);
+    put_c_vectors(out, &uses->vectors);
 }
 
 // CUDA --------------------------------------------------------------------------------
@@ -404,14 +404,13 @@ static void put_cuda_type(Buf *out, Scalar scalar, int width)
 }
 
 // The macros that the arithmetic of these vectors is made with.
-static void put_cuda_macros(Buf *out, const Program *program, const VectorSet *vectors)
+static void put_cuda_macros(Buf *out, const VectorSet *vectors)
 {
     bool any = false;
     for (int n = 2; n <= 8; n *= 2) {
         bool used = false;
         for (int s = 0; s < SCALARS; s++)
-            used = used ||
-                   (has_type(program, (Scalar)s) && any_arithmetic(vectors, (Scalar)s, n));
+            used = used || any_arithmetic(vectors, (Scalar)s, n);
         if (used && !any)
             buf_puts(out, "// Arithmetic on vectors, component by component.\n");
         buf_puts(out, used ? cuda_each[n] : "");
@@ -421,14 +420,13 @@ static void put_cuda_macros(Buf *out, const Program *program, const VectorSet *v
 }
 
 // own: the widest vectors that have arithmetic in the language; of halfs those of two.
-static void put_cuda_vectors(Buf *out, const Program *program, const VectorSet *vectors,
-                             int own)
+static void put_cuda_vectors(Buf *out, const VectorSet *vectors, int own)
 {
     size_t before = out->len;
-    put_cuda_macros(out, program, vectors);
+    put_cuda_macros(out, vectors);
     for (int s = 0; s < SCALARS; s++)
         for (int n = 2; n <= 8; n *= 2) {
-            if (!has_type(program, (Scalar)s) || !any_vector(vectors, (Scalar)s, n))
+            if (!any_vector(vectors, (Scalar)s, n))
                 continue;
             put_cuda_type(out, (Scalar)s, n);
             if (any_arithmetic(vectors, (Scalar)s, n) && vector_arithmetic((Scalar)s) &&
@@ -527,7 +525,7 @@ void put_cuda_head(Buf *out, const Program *program, const Uses *uses)
     put_helpers(out, &cuda_constants, 1, "", uses);
     put_helpers(out, &cuda_follow, 1, "__device__ __forceinline__ ", uses);
     put_strict_c(out, COUNTOF(strict_helper), "__device__ __forceinline__ ", program, uses);
-    put_cuda_vectors(out, program, &uses->vectors, 0);
+    put_cuda_vectors(out, &uses->vectors, 0);
     put_matrix_text(out, program, uses);
 }
 
@@ -550,5 +548,5 @@ void put_hip_head(Buf *out, const Program *program, const Uses *uses)
     put_helpers(out, &cuda_constants, 1, "", uses);
     put_helpers(out, &hip_shuffle, 1, "", uses);
     put_strict_c(out, COUNTOF(strict_helper), "__device__ __forceinline__ ", program, uses);
-    put_cuda_vectors(out, program, &uses->vectors, 4);
+    put_cuda_vectors(out, &uses->vectors, 4);
 }

@@ -204,6 +204,6 @@ void put_prelude(Buf *out, const Target *target, const Program *program, const U
 void emit_prelude(Buf *out, const Target *target, const Program *program)
 {
     Uses everything = {.text = NULL};
-    memset(&everything.vectors, 0xff, sizeof everything.vectors);
+    vectors_of_program(&everything.vectors, program);
     put_prelude(out, target, program, &everything);
 }

@@ -83,6 +83,8 @@ void put_prelude(Buf *out, const Target *target, const Program *program, const U
 // head.c
 // Adds a type, if it is one of vectors, to a set.
 void vectors_add(VectorSet *set, const Type *type, bool arithmetic);
+// All that kernels of any point of a program may use.
+void vectors_of_program(VectorSet *set, const Program *program);
 bool vector_arithmetic(Scalar scalar);
 void put_scalar_helpers(Buf *out, const Target *target, const Program *program,
                         const Uses *uses);

@@ -50,6 +50,8 @@ typedef struct {
     bool floating, integer; // the kind's
 } ScalarInfo;
 extern const ScalarInfo scalar_info[SCALARS];
+// In which the values of a type are folded by key: processors update no less than 4 bytes.
+Scalar scalar_word(Scalar scalar);
 
 // Operations and patterns ----------------------------------------------------------
 

@@ -21,6 +21,14 @@ const ScalarInfo scalar_info[SCALARS] = {
 #undef SCALAR
 };
 
+Scalar scalar_word(Scalar scalar)
+{
+    const ScalarInfo *info = &scalar_info[scalar];
+    if (scalar == S_BOOL || info->bytes >= 4)
+        return scalar;
+    return info->floating ? S_FLOAT : info->kind == SCALAR_UNSIGNED ? S_UINT : S_INT;
+}
+
 Op op_cast(Scalar to)
 {
     static const Op op[SCALARS] = {

@@ -113,15 +113,6 @@ Expr *rule_reduceByParts(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 // In words -------------------------------------------------------------------------------
 
-// In which the values of a type are folded: processors update no less.
-static Scalar word_of(Scalar scalar)
-{
-    const ScalarInfo *info = &scalar_info[scalar];
-    if (scalar == S_BOOL || info->bytes >= 4)
-        return scalar;
-    return info->floating ? S_FLOAT : info->kind == SCALAR_UNSIGNED ? S_UINT : S_INT;
-}
-
 // `if a > b then a else b`, or the like, is the larger or the smaller of the two, one of
 // which is component i of what was folded; returns the other, NULL: it is no such.
 static const Expr *picked(const Expr *f, int i, Op *op)
@@ -185,7 +176,7 @@ Expr *rule_reduceByWords(Rewrite *rw, const Expr *at, const RuleArgs *args)
     bool narrow = false, picks = false;
     for (int i = 0; i < MAX(n, 1); i++) {
         const Expr *body = n ? f->arg[0]->arg[i] : f->arg[0];
-        Scalar was = n ? type->item[i]->scalar : type->scalar, word = word_of(was);
+        Scalar was = n ? type->item[i]->scalar : type->scalar, word = scalar_word(was);
         int side = combined(f, n ? i : -1);
         Op op = body->op;
         const Expr *value = side >= 0 ? body->arg[side] : picked(f, n ? i : -1, &op);
@@ -209,6 +200,17 @@ Expr *rule_reduceByWords(Rewrite *rw, const Expr *at, const RuleArgs *args)
                   : words;
 }
 
+// A key in place of an element's, if that is one of k.
+static Expr *key_if_valid(Rewrite *rw, Param *element, const Arith *k, Expr *key)
+{
+    Expr *past =
+        expr_op(rw->ir, OP_LT, part_of(rw, element, 2, 0), expr_num(rw->ir, k), NULL);
+    Expr *valid = expr_op(rw->ir, OP_GE, part_of(rw, element, 2, 0),
+                          expr_literal(rw->ir, 0, false), NULL);
+    return expr_op(rw->ir, OP_SELECT, expr_op(rw->ir, OP_AND, valid, past, NULL), key,
+                   expr_literal(rw->ir, -1, false));
+}
+
 // Keyed folds of rows are one, whose keys are those of the rows one after the other.
 Expr *rule_joinKeyed(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
@@ -223,12 +225,8 @@ Expr *rule_joinKeyed(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Param *t = fresh(rw, "t"), *e = fresh(rw, "e");
     Expr *base = expr_op(rw->ir, OP_MUL, part_of(rw, t, 2, 0), expr_num(rw->ir, k), NULL);
-    Expr *past = expr_op(rw->ir, OP_LT, part_of(rw, e, 2, 0), expr_num(rw->ir, k), NULL);
-    Expr *valid =
-        expr_op(rw->ir, OP_GE, part_of(rw, e, 2, 0), expr_literal(rw->ir, 0, false), NULL);
-    Expr *key = expr_op(rw->ir, OP_SELECT, expr_op(rw->ir, OP_AND, valid, past, NULL),
-                        expr_op(rw->ir, OP_ADD, base, part_of(rw, e, 2, 0), NULL),
-                        expr_literal(rw->ir, -1, false));
+    Expr *key =
+        key_if_valid(rw, e, k, expr_op(rw->ir, OP_ADD, base, part_of(rw, e, 2, 0), NULL));
     Expr *item[] = {key, part_of(rw, e, 2, 1)};
     Expr *elements = expr_replace(rw->ir, keyed->arg[1], row, part_of(rw, t, 2, 1));
     elements = make_map(rw, 1, make_lambda(rw, e, expr_tuple(rw->ir, item, 2)), elements);

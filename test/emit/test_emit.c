@@ -561,6 +561,24 @@ static void test_functions(void **state)
     build_free(b);
 }
 
+// Halfs that are folded by key become floats, of which the program itself has none.
+static void test_vectors_of_words(void **state)
+{
+    (void)state;
+    Build *b = build_new("k");
+    Function *f = new_function(b, "h", "x");
+    f->result = f->params[0]->type = f->params[1]->type = type_scalar(S_HALF);
+    f->body = expr_param(b->ir, f->params[0]);
+    f->body->type = f->result;
+    Buf out = buf_new();
+    emit_prelude(&out, target_find("cuda"), &b->program);
+    assert_non_null(strstr(out.text, "struct __align__(16) half8 {"));
+    assert_non_null(strstr(out.text, "struct __align__(32) float8 {"));
+    assert_null(strstr(out.text, "double8"));
+    buf_release(&out);
+    build_free(b);
+}
+
 // A let under a condition must not be computed before it.
 static void test_conditional_let(void **state)
 {
@@ -737,6 +755,7 @@ int main(void)
         cmocka_unit_test(test_vectors_cuda),     cmocka_unit_test(test_vector_store_cuda),
         cmocka_unit_test(test_operations_cuda),  cmocka_unit_test(test_taken_names),
         cmocka_unit_test(test_follow),           cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_vectors_of_words),
         cmocka_unit_test(test_conditional_let),  cmocka_unit_test(test_unit),
         cmocka_unit_test(test_shuffle),          cmocka_unit_test(test_run_c),
     };

@@ -76,6 +76,9 @@ struct alignas(4) ushort2 {
 struct alignas(8) ushort4 {
     unsigned short x, y, z, w;
 };
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
 struct alignas(8) uint2 {
     unsigned x, y;
 };

@@ -711,7 +711,7 @@ static void walk(DeriveWalk *w, Path at, bool root)
 
 static DeriveWalk walk_of(const Derivation *d, const Point *point)
 {
-    DeriveWalk w = {.strict = d->program->math == MATH_STRICT};
+    DeriveWalk w = {.strict = d->program->math == MATH_STRICT, .room = fold_room(d)};
     w.tiled = derive_word(d, point, "scheme", "tiled") ||
               derive_word(d, point, "scheme", "padded");
     w.any_group = derive_word(d, point, "group", "any");

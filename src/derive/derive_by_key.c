@@ -130,6 +130,10 @@ void keyed_plain(const Derivation *d, Point *point)
 {
     if (!d->shape.keyed.keys || d->device.is_cpu)
         return;
+    // The items along x share what a group folds.
+    set_number(d, point, "lx", MIN(d->device.max_group, 256));
+    set_number(d, point, "ly", 1);
+    set_number(d, point, "lz", 1);
     choose_groups(d, point, 1024);
     if (!space_set(d->space, point, "keys", "group"))
         space_set(d->space, point, "keys", "all");

@@ -622,9 +622,13 @@ static void normal_at(DeriveWalk *w, Path at, bool host)
         normal_at(w, at, host);
         return;
     }
-    // Rows that are folded by key would be those of one item.
+    // Rows that are folded by key would be those of one item: a group holds the folds of
+    // all their elements, which it reads side by side, or those of a column. (H100, sums of
+    // rows of 2,031 by 5 keys, 40 KB: 250 and 397 us; of 4,000 by 7, 112 KB: 776 and 578.)
     if (expr_is(expr, P_REDUCEBY) &&
-        walk_apply_plain(w, RULE_REDUCE_BY_MAP_INTERCHANGE, at)) {
+        ((4 * type_bytes(expr->type, NULL, NULL) <= (double)w->room &&
+          walk_apply_plain(w, RULE_REDUCE_BY_ELEMENTS, at)) ||
+         walk_apply_plain(w, RULE_REDUCE_BY_MAP_INTERCHANGE, at))) {
         normal_at(w, at, host);
         return;
     }

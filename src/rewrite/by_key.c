@@ -200,8 +200,7 @@ Expr *rule_reduceByWords(Rewrite *rw, const Expr *at, const RuleArgs *args)
                   : words;
 }
 
-// A key in place of an element's, if that is one of k.
-static Expr *key_if_valid(Rewrite *rw, Param *element, const Arith *k, Expr *key)
+Expr *key_if_valid(Rewrite *rw, Param *element, const Arith *k, Expr *key)
 {
     Expr *past =
         expr_op(rw->ir, OP_LT, part_of(rw, element, 2, 0), expr_num(rw->ir, k), NULL);

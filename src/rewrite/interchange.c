@@ -224,26 +224,58 @@ Expr *rule_reduceMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *arg
     return at->type->kind == T_TUPLE ? make1(rw, P_UNZIP, all) : all;
 }
 
-Expr *rule_reduceByMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *args)
+// What folds an element by key of the rows that a keyed fold folds; NULL: nothing does.
+static Expr *keyed_column(Rewrite *rw, ColumnFold *c, const Expr *at, Expr **start)
 {
-    (void)args;
-    Expr *start;
     if (!expr_is(at, P_REDUCEBY) || at->fun->nparam != 2 ||
         at->type->elem->kind != T_ARRAY || at->fun->params[1]->type->kind != T_ARRAY)
         return NULL;
-    ColumnFold c = {
+    *c = (ColumnFold){
         at->fun->params[0], at->fun->params[1], fresh(rw, "a"), fresh(rw, "e"), 0, 0, {0}};
-    Expr *body = column_fold(rw, &c, at, &start);
-    if (!body)
+    Expr *body = column_fold(rw, c, at, start);
+    return body ? expr_lambda(rw->ir, (Param *[]){c->a, c->t}, 2, body) : NULL;
+}
+
+Expr *rule_reduceByMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    Expr *start;
+    ColumnFold c;
+    Expr *f = keyed_column(rw, &c, at, &start);
+    if (!f)
         return NULL;
     Param *column = fresh(rw, "column");
     Expr *pairs =
         make_zip(rw, 1, (Expr *[]){component_rows(rw, at->arg[1], 0), use(rw, column)}, 2);
-    Expr *each = expr_pattern(rw->ir, P_REDUCEBY, 1, 0, at->num,
-                              expr_lambda(rw->ir, (Param *[]){c.a, c.t}, 2, body),
-                              (Expr *[]){start, pairs}, 2);
+    Expr *each =
+        expr_pattern(rw->ir, P_REDUCEBY, 1, 0, at->num, f, (Expr *[]){start, pairs}, 2);
     Expr *turned = make1(rw, P_TRANSPOSE, component_rows(rw, at->arg[1], 1));
     return make1(rw, P_TRANSPOSE, make_map(rw, 1, make_lambda(rw, column, each), turned));
+}
+
+// Element j of a row with key i has key i*m + j of m times as many.
+Expr *rule_reduceByElements(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    Expr *start;
+    ColumnFold c;
+    Expr *f = keyed_column(rw, &c, at, &start);
+    if (!f)
+        return NULL;
+    const Arith *k = at->num[0], *m = at->type->elem->len;
+    const Arith *all = arith_mul(rw->ir->arith, k, m);
+    if (arith_most(all) < 0 || arith_most(all) > INT32_MAX)
+        return NULL;
+    Param *row = fresh(rw, "row"), *v = fresh(rw, "v");
+    Expr *key = expr_op(rw->ir, OP_MUL, expr_get(rw->ir, use(rw, row), 0),
+                        expr_num(rw->ir, m), NULL);
+    key = expr_op(rw->ir, OP_ADD, key, expr_get(rw->ir, use(rw, v), 0), NULL);
+    Expr *item[] = {key_if_valid(rw, row, k, key), expr_get(rw->ir, use(rw, v), 1)};
+    Expr *both[] = {counting(rw, m), expr_get(rw->ir, use(rw, row), 1)};
+    Expr *elements = make_map(rw, 1, make_lambda(rw, v, expr_tuple(rw->ir, item, 2)),
+                              make_zip(rw, 1, both, 2));
+    Expr *rows = make_map(rw, 1, make_lambda(rw, row, elements), copy_of(rw, at->arg[1]));
+    return make_sized(rw, P_SPLIT, m,
+                      expr_pattern(rw->ir, P_REDUCEBY, 1, 0, &all, f,
+                                   (Expr *[]){start, make1(rw, P_JOIN, rows)}, 2));
 }
 
 Expr *rule_transposeBothSides(Rewrite *rw, const Expr *at, const RuleArgs *args)

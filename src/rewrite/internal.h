@@ -30,6 +30,8 @@ Expr *with_neutral(Rewrite *rw, const Expr *fold, const Arith *k, Expr *in);
 Expr *make_lambda(Rewrite *rw, Param *param, Expr *body);
 Expr *make_identity(Rewrite *rw);
 Expr *counting(Rewrite *rw, const Arith *len); // the array 0, 1, ...
+// A key in place of that of an element, (key, value), if that is one of k; else -1.
+Expr *key_if_valid(Rewrite *rw, Param *element, const Arith *k, Expr *key);
 Param *fresh(Rewrite *rw, const char *name);
 Expr *use(Rewrite *rw, Param *param);
 Expr *copy_of(Rewrite *rw, const Expr *expr); // a copy

@@ -108,6 +108,13 @@ printf '\0\377(' >"$tmp/wrong.rules"
 fails 2 "error R00" "$FOREWARP" emit examples/jacobi2d.fw -s N=8,M=8 -d host \
     --derivation "$tmp/wrong.rules"
 
+# Rows that are folded by key: by elements where the folds have room in groups side by side.
+printf 'size N, M\ndef sums(k: [N]int, a: [N][M]float) =\n  zip(k, a) |> reduceBy(7, \\s v -> map(+, zip(s, v)), array(M, \\j -> 0.0))\n' >"$tmp/sums.fw"
+for rule in 300:reduceByElements 20000:reduceByMapInterchange; do
+    emit "$tmp/sums.fw" -s "N=5000,M=${rule%:*}" --device-model nvidia-h200 --print derivation |
+        grep -q "${rule#*:}() @ root" && ok "rows of ${rule%:*} by key" || not_ok "rows of ${rule%:*} by key"
+done
+
 # The example in the manual.
 sed -n '/^tile(4, 64) @ root/,/^```/{/^```/d;p}' doc/language.md >"$tmp/steps"
 passes "the example of doc/language.md" emit examples/jacobi2d.fw -s N=64,M=512 \

@@ -74,6 +74,11 @@ static const Instance instances[] = {
      "reduceBy(4, "
      "\\s r -> map(+, zip(s, r)), array(M, \\j -> int(0)))",
      "root", ""},
+    {"reduceByElements",
+     "def p(x: [N]int, y: [N][M]int) = zip(x, y) |> map(\\k r -> (k % 4, r)) |> "
+     "reduceBy(4, "
+     "\\s r -> map(+, zip(s, r)), array(M, \\j -> int(0)))",
+     "root", ""},
     {"foldAgain",
      "def p(x: [N]int) = let a = map(twice, x) in let s = reduce(+, 0, a) in map(\\v -> v "
      "+ s, a)",

@@ -252,6 +252,12 @@ static const Refusal refusals[] = {
      "s[0], zip(s, r)), array(4, \\j -> 0))",
      "root",
      {0}},
+    {"reduceByElements",
+     "def p(x: [8]int, y: [8][4]int) = zip(x, y) |> reduceBy(3, \\s r -> map(\\u v -> u + "
+     "v + "
+     "s[0], zip(s, r)), array(4, \\j -> 0))",
+     "root",
+     {0}},
     {"joinReduce",
      "def p(x: [8][4]int) = reduce(max, 0, map(reduce(+, 0), x))",
      "root",

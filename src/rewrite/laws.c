@@ -231,8 +231,9 @@ bool folds_by_parts(const Expr *fold)
         return false;
     const Type *to = expr_is(fold, P_SCAN) ? fold->type->elem : fold->type;
     Rewrite rw = {ir_new(), NULL};
-    bool parts =
-        one_plain_type(rw.ir, to, data_of(fold)->type->elem) && parts_agree(&rw, fold);
+    bool parts = !adds_up_others(fold->fun) &&
+                 one_plain_type(rw.ir, to, data_of(fold)->type->elem) &&
+                 parts_agree(&rw, fold);
     ir_free(rw.ir);
     return parts;
 }

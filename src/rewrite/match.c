@@ -84,6 +84,23 @@ static bool adds_up_tuple(const Expr *reduce)
     return body->kind == E_TUPLE;
 }
 
+bool adds_up_others(const Expr *f)
+{
+    const Expr *body = f->arg[0];
+    bool others = false;
+    if (body->kind != E_TUPLE)
+        return accumulated(f) >= 0;
+    for (int i = 0; i < body->narg; i++) {
+        int side = combined(f, i);
+        if (side < 0)
+            return false;
+        const Expr *value = body->arg[i]->arg[side];
+        others = others || value->kind != E_GET || value->index != i ||
+                 !expr_is_use(value->arg[0], f->params[1]);
+    }
+    return others;
+}
+
 bool regroupable(const Expr *reduce)
 {
     if (type_is_scalar(reduce->type))

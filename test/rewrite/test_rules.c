@@ -297,6 +297,11 @@ static const Refusal refusals[] = {
      "root",
      {0}},
     {"partialReduce",
+     "def p(x: [8](int, int)) = reduce(\\a e -> ((if e.0 == 12345 then 7 else e.0) + a.0, "
+     "max(a.1, e.1)), (0, -99), x)",
+     "root",
+     {1, {2}}},
+    {"partialReduce",
      "def p(x: [8]int) = reduce(\\s e -> s + e * e, 0, x)",
      "root",
      {1, {2}}},

@@ -15,16 +15,6 @@ bool is_keyed_map(const Expr *expr)
     return is_map(expr) && expr->dims == 1 && expr_is(expr->fun->arg[0], P_REDUCEBY);
 }
 
-static int64_t value_bytes(const Type *type)
-{
-    int64_t bytes = 0;
-    if (type->kind != T_TUPLE)
-        return scalar_info[type->scalar].bytes;
-    for (int i = 0; i < type->n; i++)
-        bytes += value_bytes(type->item[i]);
-    return bytes;
-}
-
 static bool has_wide(const Type *type)
 {
     for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
@@ -43,7 +33,7 @@ void note_keyed(Shape *shape, const Expr *expr)
     const Type *elem = keyed->type->elem;
     const int64_t most = arith_most(keyed->type->len);
     k->keys = MAX(k->keys, most);
-    k->bytes = MAX(k->bytes, (double)most * (double)value_bytes(elem));
+    k->bytes = MAX(k->bytes, type_bytes(keyed->type, NULL, NULL));
     k->elements = MAX(k->elements, arith_most(keyed->arg[1]->type->len));
     k->alone |= !keyed_updates(keyed);
     k->wide |= has_wide(elem);

@@ -141,8 +141,7 @@ static void constrain_grid(Derivation *d, const char *other, const char *steps,
 
 // Rows of a lane and warps that meet in local memory, which holds them twice: the rows that
 // neighbouring warps reach, or all where columns are exchanged there too, and as many warps
-// around them as steps reach. other: when it is
-// not so; steps: of a kernel, an expression.
+// around them as steps reach. other: when it is not so; steps: of a kernel, an expression.
 static void constrain_tiles(Derivation *d, const char *other, const char *steps,
                             const TimeLoop *s, Diags *diags)
 {

@@ -488,3 +488,34 @@ uint64_t expr_hash(const Expr *expr)
 {
     return hash(expr, NULL);
 }
+
+static bool type_uses(const Type *type, Scalar scalar)
+{
+    if (!type)
+        return false;
+    switch (type->kind) {
+    case T_SCALAR:
+    case T_VECTOR: return type->scalar == scalar;
+    case T_ARRAY: return type_uses(type->elem, scalar);
+    case T_TUPLE:
+        for (int i = 0; i < type->n; i++)
+            if (type_uses(type->item[i], scalar))
+                return true;
+        return false;
+    }
+    BUG("type of kind %d", type->kind);
+}
+
+static bool uses_scalar(const Expr *expr, const void *scalar)
+{
+    return type_uses(expr->type, *(const Scalar *)scalar);
+}
+
+bool function_uses(const Function *fun, Scalar scalar)
+{
+    for (int i = 0; i < fun->nparam; i++)
+        if (type_uses(fun->params[i]->type, scalar))
+            return true;
+    return type_uses(fun->result, scalar) ||
+           (fun->body && expr_find(fun->body, uses_scalar, &scalar));
+}

@@ -10,8 +10,8 @@
 
 #include <setjmp.h>
 
-// What the two halves of the parser share: parse.c has the state, sizes, types and
-// declarations, parse_expr.c the expressions. Nobody else includes this.
+// parse: the two halves of the parser. parse.c has the state, sizes, types and
+// declarations, parse_expr.c the expressions.
 
 typedef struct {
     const char *name;
@@ -67,8 +67,7 @@ const Type *parse_type(Parser *p);
 // parse_expr.c
 Expr *parse_expr(Parser *p);
 
-// infer: what the two halves of type inference (expressions, patterns) share; only they
-// include it.
+// infer: the two halves of type inference, of expressions and of patterns.
 
 typedef struct {
     Ir *ir;
@@ -116,7 +115,7 @@ static inline const char *infer_show_arith(Infer *in, const Arith *arith)
     return arith_text(arith, in->ir->arena);
 }
 
-// interp: what the two halves of the interpreter (evaluation, views) share.
+// interp: the two halves of the interpreter, evaluation and views.
 
 typedef struct InterpView InterpView;
 typedef struct Val Val;

@@ -334,6 +334,9 @@ typedef bool ExprTest(const Expr *expr, const void *of);
 // The first of the expression and those in it that it holds of, each before its function
 // and arguments; NULL: there is none. How many there are.
 const Expr *expr_find(const Expr *expr, ExprTest *holds, const void *of);
+// Is a number of this type among a function's parameters, its result and the values of its
+// body? Those of the functions that it calls are not looked at.
+bool function_uses(const Function *function, Scalar scalar);
 const Expr *expr_find_pattern(const Expr *expr, Pattern pattern);
 int expr_count(const Expr *expr, ExprTest *holds, const void *of);
 // Is it a call of a function that holds such an expression, or that has no body?

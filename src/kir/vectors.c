@@ -132,9 +132,8 @@ static Chunk *store_chunk(Vectors *v, const Stm *stm, int *lane)
     return chunk_of(v, stm->buffer, stm->index, stm->value->type, lane);
 }
 
-// Of a chunk behind a condition, all is loaded from where there is such a chunk: from its
-// own place, or else the last one. That it does not begin in front of the buffer must be
-// known.
+// May a chunk behind a condition be loaded whole, from the last place of a chunk where its
+// own is beyond the buffer? Its own must be known not to begin in front of the buffer.
 static bool can_move(const Vectors *v, const Chunk *chunk)
 {
     ArithCtx *ctx = v->pass->ctx;

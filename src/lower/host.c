@@ -23,8 +23,8 @@ static int64_t fragment_row(const Type *type, int64_t depth)
     return length + (bytes == 2 || length == depth ? 8 : 16 / bytes);
 }
 
-// Of a tile [fold][places] that is filled along the fold, whose items would store to the
-// same banks: rows so many elements longer keep vectors aligned.
+// Items that fill a tile [fold][places] along the fold would store to the same banks. Its
+// rows are longer by so many elements, which keep vectors aligned.
 static int64_t filled_across(const KernelOptions *o, const Type *type)
 {
     enum { APART = 4 };

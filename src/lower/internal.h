@@ -249,7 +249,7 @@ const KExpr *k_index(Lower *l, const Arith *arith);
 const KExpr *k_var(Lower *l, const Var *var);
 const KExpr *k_load(Lower *l, const Buffer *buffer, const Arith *index, const Type *type);
 const KExpr *k_op(Lower *l, Op op, const Type *type, const KExpr *const *arg, int n);
-// Of select, && and ||, with the two sides of its first argument.
+// The same for select, && and ||, given the two sides of the first argument.
 const KExpr *k_op_sides(Lower *l, Op op, const Type *type, const KExpr *const *arg, int n,
                         const Side *sides);
 const KExpr *k_call(Lower *l, const Function *callee, const Type *type,

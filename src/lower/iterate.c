@@ -133,7 +133,7 @@ static const View *carried_to(Lower *l, const Expr *result, const Env *env,
     return view_tuple(l, to->type, item);
 }
 
-// Of each array of the next state: which of this state it is; -1: a new one.
+// Which array of this state each array of the next one is; -1: it is a new one.
 typedef struct {
     int part[PLANES_MAX];
 } Carried;

@@ -68,7 +68,8 @@ typedef struct {
     // The same where warps hold all rows at once, in two dimensions.
     int64_t flat_met, flat_reads;
 } TimeLoop;
-// Of an iterateStream, whose reductions are written out; shuffle: as in KernelOptions.
+// Describes an iterateStream, whose reductions are written out. shuffle: as in
+// KernelOptions.
 void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoop *found);
 
 // Is a result of a step its state, or a part of it, as it stands? It is not copied.

@@ -182,7 +182,7 @@ bool buffer_scratch(const DeviceBuffers *s, int number, size_t bytes, DeviceBuff
 // Before a run ------------------------------------------------------------------------
 
 // All bits set is no number; the other is nothing that a kernel would look for, as zero is.
-// Of truth values only zero is not the same as all bits.
+// All truth values but zero are the same as all bits set.
 unsigned char buffer_poison(const DeviceBuffer *b, Poison poison)
 {
     return poison == POISON_FIRST ? 0xff : b->scalar == S_BOOL ? 0 : 0x5a;

@@ -210,12 +210,13 @@ double problem_bytes(const Problem *problem)
     return problem->kind->bytes(problem);
 }
 
-static bool is_of(const Expr *e, const void *scalar)
+// Kernels have the functions of their program beside them, whichever they call.
+static bool computes_in(const Program *bound, Scalar scalar)
 {
-    const Type *leaf = e->type ? type_leaf(e->type) : NULL;
-    return (leaf && leaf->kind == T_SCALAR && leaf->scalar == *(const Scalar *)scalar) ||
-           (e->kind == E_CALL && e->callee->body &&
-            expr_find(e->callee->body, is_of, scalar));
+    for (int i = 0; i < bound->funs.len; i++)
+        if (function_uses(bound->funs.at[i], scalar))
+            return true;
+    return function_uses(bound->main, scalar);
 }
 
 bool problem_fits(const Problem *problem, const DeviceInfo *device, Diags *diags)
@@ -229,8 +230,7 @@ bool problem_fits(const Problem *problem, const DeviceInfo *device, Diags *diags
                    *largest = NULL;
     for (int k = 0; k < COUNTOF(optional); k++) {
         const char *type = scalar_info[optional[k]].name;
-        bool uses =
-            problem->bound && expr_find(problem->bound->main->body, is_of, &optional[k]);
+        bool uses = problem->bound && computes_in(problem->bound, optional[k]);
         for (int i = 0; i < n; i++)
             uses |= strncmp(argument[i].type, type, strlen(type)) == 0;
         if (uses && !has[k])

@@ -225,22 +225,20 @@ Expr *rule_reduceMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *arg
 }
 
 // What folds an element by key of the rows that a keyed fold folds; NULL: nothing does.
-static Expr *keyed_column(Rewrite *rw, ColumnFold *c, const Expr *at, Expr **start)
+static Expr *keyed_column(Rewrite *rw, const Expr *at, Expr **start)
 {
     if (!expr_is(at, P_REDUCEBY) || at->fun->nparam != 2 ||
         at->type->elem->kind != T_ARRAY || at->fun->params[1]->type->kind != T_ARRAY)
         return NULL;
-    *c = (ColumnFold){
+    ColumnFold c = {
         at->fun->params[0], at->fun->params[1], fresh(rw, "a"), fresh(rw, "e"), 0, 0, {0}};
-    Expr *body = column_fold(rw, c, at, start);
-    return body ? expr_lambda(rw->ir, (Param *[]){c->a, c->t}, 2, body) : NULL;
+    Expr *body = column_fold(rw, &c, at, start);
+    return body ? expr_lambda(rw->ir, (Param *[]){c.a, c.t}, 2, body) : NULL;
 }
 
 Expr *rule_reduceByMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    Expr *start;
-    ColumnFold c;
-    Expr *f = keyed_column(rw, &c, at, &start);
+    Expr *start, *f = keyed_column(rw, at, &start);
     if (!f)
         return NULL;
     Param *column = fresh(rw, "column");
@@ -255,9 +253,7 @@ Expr *rule_reduceByMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *a
 // Element j of a row with key i has key i*m + j of m times as many.
 Expr *rule_reduceByElements(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    Expr *start;
-    ColumnFold c;
-    Expr *f = keyed_column(rw, &c, at, &start);
+    Expr *start, *f = keyed_column(rw, at, &start);
     if (!f)
         return NULL;
     const Arith *k = at->num[0], *m = at->type->elem->len;

@@ -89,8 +89,8 @@ bool regroupable(const Expr *reduce);
 int combined(const Expr *f, int i);
 // As combined of all, where g is not the identity.
 int accumulated(const Expr *f);
-// Is it, or each component, a o g(e), where some g is not the identity? Results of parts are
-// no elements then, whatever they have in common at values that are tried.
+// Is it, or each component, a o g(e), where some g is not the identity? Results of parts
+// are no elements then, whatever they have in common at values that are tried.
 bool adds_up_others(const Expr *f);
 // One of the operations that are associative and commutative, on scalars.
 bool is_operation(const Expr *reduce);

@@ -72,13 +72,20 @@ static bool one_scalar_type(const Type *a, const Type *b)
            a->width == b->width;
 }
 
+// g(e) of component i of a function of tuples, a.i o g(e); NULL: it is no such.
+static const Expr *added_to(const Expr *f, int i)
+{
+    int side = combined(f, i);
+    return side < 0 ? NULL : f->arg[0]->arg[i]->arg[side];
+}
+
 // Does each component add up something of the elements by itself?
 static bool adds_up_tuple(const Expr *reduce)
 {
     const Expr *body = reduce->fun->arg[0];
     for (int i = 0; body->kind == E_TUPLE && i < body->narg; i++) {
-        int side = combined(reduce->fun, i);
-        if (side < 0 || !one_scalar_type(body->arg[i]->arg[side]->type, body->arg[i]->type))
+        const Expr *value = added_to(reduce->fun, i);
+        if (!value || !one_scalar_type(value->type, body->arg[i]->type))
             return false;
     }
     return body->kind == E_TUPLE;
@@ -91,10 +98,9 @@ bool adds_up_others(const Expr *f)
     if (body->kind != E_TUPLE)
         return accumulated(f) >= 0;
     for (int i = 0; i < body->narg; i++) {
-        int side = combined(f, i);
-        if (side < 0)
+        const Expr *value = added_to(f, i);
+        if (!value)
             return false;
-        const Expr *value = body->arg[i]->arg[side];
         others = others || value->kind != E_GET || value->index != i ||
                  !expr_is_use(value->arg[0], f->params[1]);
     }

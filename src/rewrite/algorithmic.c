@@ -157,15 +157,29 @@ static Expr *folds_of_part(Rewrite *rw, const Expr *map, const Expr *x, const Ex
     return make_lambda(rw, k, make_map(rw, 1, copy_of(rw, f), copy_of(rw, x)));
 }
 
-// An array with names in place of what it stores.
-static Expr *without_stores(Rewrite *rw, const Expr *x, NamedValues *stored)
+// The first stage of x, outside functions: an array that is stored or the result of steps.
+// NULL if there is none, or if it reads a name that x itself gives.
+static const Expr *stage_in(const Expr *x)
+{
+    if (expr_is(x, P_TOGLOBAL) || expr_is(x, P_ITERATE))
+        return x;
+    for (int i = 0; i < x->narg; i++) {
+        const Expr *stage = stage_in(x->arg[i]);
+        if (stage)
+            return x->kind == E_LET && expr_mentions(stage, x->param) ? NULL : stage;
+    }
+    return NULL;
+}
+
+// An array with names in place of its stages.
+static Expr *without_stages(Rewrite *rw, const Expr *x, NamedValues *stages)
 {
     Expr *rest = copy_of(rw, x);
-    const Expr *store;
-    while ((store = expr_find_pattern(rest, P_TOGLOBAL)) && stored->n < PARTS_MAX) {
-        Expr *value = copy_of(rw, store);
-        name_value(rw, stored, "stored", value);
-        rest = with_name(rw, rest, value, stored->param[stored->n - 1]);
+    const Expr *stage;
+    while ((stage = stage_in(rest)) && stages->n < PARTS_MAX) {
+        Expr *value = copy_of(rw, stage);
+        name_value(rw, stages, "stage", value);
+        rest = with_name(rw, rest, value, stages->param[stages->n - 1]);
     }
     return rest;
 }
@@ -182,8 +196,8 @@ Expr *rule_foldSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Arith *len = len_of(reduce->arg[1], 0);
     const Arith *n = arith_ceil_div(c, len, num(rw, parts));
     const Arith *more = arith_add(c, arith_mulc(c, n, parts), arith_mulc(c, len, -1));
-    NamedValues stored = {.n = 0}; // once, though two maps read it
-    Expr *x = without_stores(rw, at->arg[0], &stored);
+    NamedValues stages = {.n = 0}; // once, though two maps read them
+    Expr *x = without_stages(rw, at->arg[0], &stages);
     Expr *partial = make_map(rw, 1, folds_of_part(rw, at, x, reduce, more, n),
                              counting(rw, num(rw, parts)));
     Param *p = fresh(rw, "p"), *t = fresh(rw, "t");
@@ -192,7 +206,7 @@ Expr *rule_foldSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
                         expr_get(rw->ir, use(rw, t), 0));
     Expr *both[] = {x, make1(rw, P_TRANSPOSE, use(rw, p))};
     Expr *whole = make_map(rw, 1, make_lambda(rw, t, rest), make_zip(rw, 1, both, 2));
-    return with_names(rw, &stored, expr_let(rw->ir, p, partial, whole));
+    return with_names(rw, &stages, expr_let(rw->ir, p, partial, whole));
 }
 
 Expr *rule_joinReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)

@@ -55,6 +55,10 @@ static const Instance instances[] = {
      "def p(x: [N][M]int) = map(\\w -> reduce(+, 0, join(w)), "
      "slide(2, 1, pad(0, 1, clamp, toGlobal(map(\\r -> map(twice, r), x)))))",
      "root", "1235"},
+    {"foldSplit",
+     "def p(x: [N][M]int) = map(\\r -> reduce(+, 0, r), iterate(2, \\s -> map(\\r -> "
+     "map(twice, r), s), x))",
+     "root", "1235"},
     {"reduceMapInterchange",
      "def p(x: [N][M]int) = reduce(\\a r -> map(\\u v -> u + v, zip(a, r)), array(M, \\j "
      "-> "

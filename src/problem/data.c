@@ -93,7 +93,7 @@ typedef struct {
     int64_t length, lines, shift;
     int64_t terms; // of the longest fold, if it is long; else 0
     bool sparse;   // may most elements be 0?
-    DrawnInts ints;
+    InputRange ints;
 } Marks;
 
 // Number i of a buffer, for a set of inputs.
@@ -131,13 +131,13 @@ static double usual(Rng *rng, Scalar scalar, const Marks *marks, int64_t i, int 
 
 // Further inputs -------------------------------------------------------------------------
 
-// A float that is made an int is perhaps an index, and what an opaque function does with
-// its argument is not known.
-static bool is_tame(const Expr *e, const void *none)
+// A float that is made an int may be an index, and what an opaque function does with its
+// argument is not known.
+static bool may_index(const Expr *e, const void *none)
 {
     return (e->kind == E_OP && e->op == OP_INT &&
             scalar_info[e->arg[0]->type->scalar].floating) ||
-           expr_calls(e, is_tame, none);
+           expr_calls(e, may_index, none);
 }
 
 // A fold that compares is not associative where one side is not a number.
@@ -160,7 +160,9 @@ static Marks marks_of(const Type *plane, int64_t count, int set)
         m.length = inner;
     m.length = MAX(m.length, 1);
     m.lines = MAX(count / m.length, 1);
-    int64_t step = MAX(m.lines, (m.length + MORE_SETS - 1) / MORE_SETS) | 1;
+    // The marks of two sets are neighbours: on a short line, all sets mark every element.
+    int64_t spread = MAX(m.lines, (m.length + MORE_SETS - 1) / MORE_SETS) | 1;
+    int64_t step = m.length <= MORE_SETS ? 2 : spread;
     m.shift = set / 2 * step % m.length;
     return m;
 }
@@ -277,7 +279,8 @@ bool data_whole(const Problem *problem)
     return long_terms(problem) > 0;
 }
 
-// Truth values, and all inputs where set is below 0, are as usual.
+// Truth values, floats that lead to an index and, if set is below 0, all inputs are as
+// usual.
 static ProblemData *fill_all(const Problem *problem, int set, uint64_t seed, Arena *arena)
 {
     const Function *main = problem->bound->main;
@@ -286,18 +289,21 @@ static ProblemData *fill_all(const Problem *problem, int set, uint64_t seed, Are
         problem->bound->math == MATH_FAST || expr_find(main->body, folds_decide, NULL);
     const RunnerBuffer *at = data->buffer;
     const Type *plane[PLANES_MOST];
-    const DrawnInts *drawn = problem_ints(problem, data->ninput, arena);
+    const InputRange *drawn = problem_ranges(problem, data->ninput, arena);
+    bool indexed = set >= 0 && expr_find(main->body, may_index, NULL);
     for (int i = 0; i < main->nparam; i++) {
         uint64_t own = hash_mix(seed, (uint64_t)i);
         int n =
             MIN(type_planes(arena, main->params[i]->type, plane, PLANES_MOST), PLANES_MOST);
         for (int k = 0; k < n; k++, at++) {
             Filling filling = {.buffer = at, .draw = usual, .seed = own, .plane = k};
-            if (set >= 0 && at->scalar != S_BOOL) {
+            const InputRange *range = &drawn[at - data->buffer];
+            bool index = indexed && range->index && scalar_info[at->scalar].floating;
+            if (set >= 0 && at->scalar != S_BOOL && !index) {
                 filling = further(at, plane[k], set, finite, long_terms(problem));
                 filling.seed = hash_mix(seed, (uint64_t)(at - data->buffer));
             }
-            filling.marks.ints = drawn[at - data->buffer];
+            filling.marks.ints = *range;
             parts_call(at->count, RANDOM_CHUNK, fill_part, &filling);
         }
     }
@@ -311,8 +317,7 @@ ProblemData *data_random(const Problem *problem, uint64_t seed, Arena *arena)
 
 ProblemData *data_more(const Problem *problem, int set, uint64_t seed, Arena *arena)
 {
-    bool tame = expr_find(problem->bound->main->body, is_tame, NULL);
-    return fill_all(problem, tame ? -1 : set, hash_mix(seed, 1001 + (uint64_t)set), arena);
+    return fill_all(problem, set, hash_mix(seed, 1001 + (uint64_t)set), arena);
 }
 
 Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena)

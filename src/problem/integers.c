@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How large the integers of inputs are drawn: those that lead to a key or an index are
+// How large the numbers of inputs are drawn. Integers that lead to a key or an index are
 // drawn from all keys or elements, so that keyed folds and gathers meet as many as they do
-// with real data. A walk over the program follows the inputs, with the range of each
-// number; of an array it knows what all of its elements have in common.
+// with real data; floats that lead to an index stay as they are. A walk over the program
+// follows the inputs, with the range of each number; of an array it knows what all of its
+// elements have in common.
 
 #include "problem/problem.h"
 
@@ -33,6 +34,7 @@ typedef struct {
     int64_t wanted[INPUTS_MOST]; // as many elements or keys; 0: it leads to none
     int64_t keys[INPUTS_MOST];   // of the fold with the fewest; 0: it leads to none
     uint64_t outside;            // inputs that lead to indices outside of their arrays
+    uint64_t index;              // inputs that lead to any, or to what is not known
     int steps;
 } Walk;
 
@@ -107,6 +109,7 @@ static const KnownInteger *applied(Walk *w, const Expr *f, const KnownInteger *c
 static void led_to(Walk *w, const KnownInteger *f, const Type *array, bool key)
 {
     int64_t length;
+    w->index |= f->from;
     if (!arith_is_const(array->len, &length))
         return;
     for (int i = 0; i < INPUTS_MOST; i++)
@@ -180,6 +183,8 @@ static const KnownInteger *flow_of_op(Walk *w, const Expr *e, const IntegerName 
     if (e->type->kind != T_SCALAR || !scalar_info[scalar].integer ||
         !type_is_integer(e->arg[0]->type))
         return any(w, from);
+    if (e->op == OP_DIV || e->op == OP_MOD)
+        w->index |= arg[1]->from;
     const KnownInteger *f = whole_op(w, e->op, arg[0], arg[1] ? arg[1] : arg[0], from);
     double most = ldexp(1, 8 * scalar_info[scalar].bytes - 1);
     double least = scalar_info[scalar].kind == SCALAR_UNSIGNED ? 0 : -most;
@@ -188,12 +193,24 @@ static const KnownInteger *flow_of_op(Walk *w, const Expr *e, const IntegerName 
 
 // Patterns -------------------------------------------------------------------------------
 
-// A fold of both: from the one on, step by step.
+static bool same_inputs(const KnownInteger *a, const KnownInteger *b)
+{
+    bool same = a->from == b->from && a->n == b->n;
+    for (int i = 0; same && i < a->n; i++)
+        same = same_inputs(a->item[i], b->item[i]);
+    return same;
+}
+
+// A fold of both: from the one on, step by step, until no step adds an input.
 static const KnownInteger *folded(Walk *w, const Expr *e, const KnownInteger *from,
                                   const KnownInteger *value, const IntegerName *env)
 {
-    const KnownInteger *arg[] = {both(w, from, value, true), value};
-    return both(w, from, applied(w, e->fun, arg, env), true);
+    const KnownInteger *f = both(w, from, value, true), *before;
+    do {
+        before = f;
+        f = both(w, f, applied(w, e->fun, (const KnownInteger *[]){f, value}, env), true);
+    } while (!same_inputs(before, f));
+    return f;
 }
 
 static const KnownInteger *flow_of_pattern(Walk *w, const Expr *e, const IntegerName *env)
@@ -225,7 +242,11 @@ static const KnownInteger *flow_of_pattern(Walk *w, const Expr *e, const Integer
         led_to(w, applied(w, e->fun, &arg[1], env), e->arg[0]->type, false);
         return last;
     case P_PAD: return e->narg > 1 ? both(w, arg[0], arg[1], false) : last;
-    default: return last;
+    case P_SCATTER:
+        arg[1] = position(w, e->type->len);
+        w->index |= made_of(applied(w, e->fun, &arg[1], env));
+        return last;
+    default: w->index |= e->fun ? UINT64_MAX : 0; return last;
     }
 }
 
@@ -240,7 +261,10 @@ static const KnownInteger *flow_of_call(Walk *w, const Expr *e, const IntegerNam
         inner = named(w, e->callee->params[i], f, inner);
         from |= made_of(f);
     }
-    return e->callee->body ? flow_at(w, e->callee->body, inner) : any(w, from);
+    if (e->callee->body)
+        return flow_at(w, e->callee->body, inner);
+    w->index |= from;
+    return any(w, from);
 }
 
 static const KnownInteger *flow_of_number(Walk *w, const Expr *e)
@@ -288,7 +312,7 @@ static const KnownInteger *flow_at(Walk *w, const Expr *e, const IntegerName *en
 }
 
 // What is known of an input, whose planes are those from number *plane on.
-static const KnownInteger *flow_of_input(Walk *w, const Type *type, const DrawnInts *drawn,
+static const KnownInteger *flow_of_input(Walk *w, const Type *type, const InputRange *drawn,
                                          int *plane)
 {
     type = type_leaf(type);
@@ -299,12 +323,13 @@ static const KnownInteger *flow_of_input(Walk *w, const Type *type, const DrawnI
         return f;
     }
     int at = (*plane)++;
-    return type->kind == T_SCALAR && scalar_info[type->scalar].integer && at < INPUTS_MOST
-               ? number(w, 0, (double)drawn[at].below - 1, 1ull << at)
-               : any(w, 0);
+    uint64_t from = at < INPUTS_MOST ? 1ull << at : 0;
+    return from && type->kind == T_SCALAR && scalar_info[type->scalar].integer
+               ? number(w, 0, (double)drawn[at].below - 1, from)
+               : any(w, from);
 }
 
-static void walk_program(Walk *w, const Function *main, const DrawnInts *drawn)
+static void walk_program(Walk *w, const Function *main, const InputRange *drawn)
 {
     const IntegerName *env = NULL;
     int plane = 0;
@@ -322,18 +347,18 @@ static void limit_types(const Function *main, Walk *w)
     for (int i = 0, at = 0; i < main->nparam; i++) {
         int n = type_planes(w->arena, main->params[i]->type, plane, PLANES_MOST);
         for (int k = 0; k < MIN(n, PLANES_MOST) && at < INPUTS_MOST; k++, at++) {
-            const Type *type = type_leaf(plane[k]);
-            int bits = MIN(8 * scalar_info[type->scalar].bytes - 1, 30);
-            w->wanted[at] = MIN(w->wanted[at], (int64_t)1 << bits);
+            const ScalarInfo *info = &scalar_info[type_leaf(plane[k])->scalar];
+            int64_t most = (int64_t)1 << MIN(8 * info->bytes - 1, 30);
+            w->wanted[at] = info->integer ? MIN(w->wanted[at], most) : 0;
         }
     }
 }
 
-const DrawnInts *problem_ints(const Problem *problem, int n, Arena *arena)
+const InputRange *problem_ranges(const Problem *problem, int n, Arena *arena)
 {
     const Function *main = problem->bound->main;
     n = MAX(n, INPUTS_MOST);
-    DrawnInts *drawn = NEW_ARRAY(arena, DrawnInts, n);
+    InputRange *drawn = NEW_ARRAY(arena, InputRange, n);
     for (int i = 0; i < n; i++)
         drawn[i].below = INTS_USUAL;
     Walk w = {.arena = arena_new()};
@@ -354,6 +379,7 @@ const DrawnInts *problem_ints(const Problem *problem, int n, Arena *arena)
     for (int i = 0; i < n; i++) {
         int64_t keys = i < INPUTS_MOST ? w.keys[i] : 0;
         drawn[i].inside = keys ? MIN(keys, drawn[i].below) : drawn[i].below;
+        drawn[i].index = i >= INPUTS_MOST || w.steps > STEPS_MOST || w.index >> i & 1;
     }
     arena_free(w.arena);
     return drawn;

@@ -70,11 +70,13 @@ uint64_t problem_hash(const Problem *problem); // of the bound program as printe
 uint64_t problem_span_hash(const Problem *problem);
 const char *problem_kernel(const Problem *problem); // what other tuners call it
 const char *problem_label(const Problem *problem);  // "jacobi2d N=4096 M=4096"
-// integers.c: how the ints of each of n input planes are drawn. Owner: arena.
+// integers.c: how the numbers of each of n input planes are drawn. Owner: arena.
 typedef struct {
-    int64_t below, inside; // from 0 up to `below`; those from `inside` on fold nothing
-} DrawnInts;
-const DrawnInts *problem_ints(const Problem *problem, int n, Arena *arena);
+    int64_t below,
+        inside; // ints: from 0 up to `below`; those from `inside` on fold nothing
+    bool index; // floats: an index, a divisor or an opaque function reads them
+} InputRange;
+const InputRange *problem_ranges(const Problem *problem, int n, Arena *arena);
 // refused.c: what the interpreter said, if the program or its inputs are wrong; NULL: it
 // said nothing, or has no way to interpret them.
 const Diag *refused_as_wrong(const Diags *said);
@@ -120,7 +122,7 @@ Value **problem_inputs(const Problem *problem, uint64_t seed, Arena *arena);
 // values. In each of the sets other elements are the largest, the least and the special of
 // their lines. Where floats may become indices, they are as data_random has them.
 typedef enum { MORE_FEW_DIGITS, MORE_SCALES, MORE_SPECIAL, MORE_KINDS } MoreKind;
-enum { MORE_SETS = 8 * MORE_KINDS };
+enum { MORE_SETS = 16 * MORE_KINDS };
 bool data_whole(const Problem *problem); // are few digits whole numbers?
 ProblemData *data_more(const Problem *problem, int set, uint64_t seed, Arena *arena);
 // Puts other contents into an input.

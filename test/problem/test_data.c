@@ -151,11 +151,55 @@ static void test_integers(void **state)
         Problem *problem = problem_parse("d.fw", program, &diags);
         const Binding size = {.name = "N", .value = 1000};
         assert_true(problem && problem_bind(problem, &size, 1, &diags));
-        assert_int_equal(problem_ints(problem, 2, arena)[0].below, want[i].below);
-        assert_int_equal(problem_ints(problem, 2, arena)[1].below, INTS_USUAL);
+        assert_int_equal(problem_ranges(problem, 2, arena)[0].below, want[i].below);
+        assert_int_equal(problem_ranges(problem, 2, arena)[1].below, INTS_USUAL);
         const int *k = data_random(problem, 1, arena)->buffer[0].init;
         for (int j = 0; j < 1000; j++)
             assert_true(k[j] >= 0 && k[j] < want[i].below);
+        problem_free(problem);
+        arena_free(arena);
+    }
+}
+
+// Floats stay as they are if an index, a divisor or an opaque function reads them; others
+// are drawn of any size, though some are made ints.
+static void test_index_floats(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body;
+        bool index;
+    } want[] = {
+        {"map(\\v -> float(int(v)), x)", false},
+        {"map(\\v -> x[int(v)], x)", true},
+        {"map(\\v -> x[if v > 1 then 3 else 4] + float(int(v)), x)", false},
+        {"map(\\v -> float(7 / int(v)), x)", true},
+        {"map(\\v -> float(int(v) / 7), x)", false},
+        {"gather(\\i -> int(x[i]), x)", true},
+        {"zip(map(int, x), x) |> map(\\i v -> (i, v)) |> reduceBy(64, +, 0.0)", true},
+        {"map(\\v -> f(float(int(v))), x)", true},
+        {"(iterate(2, \\s -> (s.1, s.2, map(\\v -> s.0[int(v)], s.0)), (y, y, x))).0",
+         true},
+        {"(iterate(2, \\s -> (s.1, s.2, map(\\v -> float(int(v)), s.0)), (y, y, x))).0",
+         false},
+    };
+    for (int i = 0; i < COUNTOF(want); i++) {
+        Arena *arena = arena_new();
+        Diags diags = {.arena = arena};
+        char program[320];
+        snprintf(program, sizeof program,
+                 "size N\nfun f(x: float): float = c\"return x;\" flops 1\n"
+                 "def d(x: [N]float, y: [N]float) =\n  %s\n",
+                 want[i].body);
+        Problem *problem = problem_parse("d.fw", program, &diags);
+        const Binding size = {.name = "N", .value = 1000};
+        assert_true(problem && problem_bind(problem, &size, 1, &diags));
+        assert_int_equal(problem_ranges(problem, 2, arena)[0].index, want[i].index);
+        const float *x = data_more(problem, MORE_FEW_DIGITS, 1, arena)->buffer[0].init;
+        bool negative = false;
+        for (int j = 0; j < 1000; j++)
+            negative |= x[j] < 0;
+        assert_int_equal(negative, !want[i].index);
         problem_free(problem);
         arena_free(arena);
     }
@@ -165,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random), cmocka_unit_test(test_last_key),
-        cmocka_unit_test(test_integers), cmocka_unit_test(test_more)};
+        cmocka_unit_test(test_integers), cmocka_unit_test(test_index_floats),
+        cmocka_unit_test(test_more)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,13 +106,11 @@ static void find_sizes(fw_problem *made)
     const Problem *problem = made->problem;
     int n = problem_is_generic(problem) ? problem->general->sizes.len : 0;
     made->size = NEW_ARRAY(problem->arena, fw_size, n + 1);
-    for (int i = 0; i < n; i++) {
-        const SizeDecl *size = &problem->general->sizes.at[i];
+    ARRAY_EACH_REF(const SizeDecl *, size, problem->general->sizes.at, n)
         if (!arith_is_const(size->arith, NULL))
             made->size[made->nsize++] =
                 (fw_size){size->name, size->range.low, size->range.high,
                           size->range.multiple, problem_number(problem, size->arith)};
-    }
 }
 
 static fw_problem *bound(Problem *problem, const char *sizes, Diags *diags, char **message)

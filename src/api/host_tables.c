@@ -194,11 +194,9 @@ int host_first_arg(const Job *job, int launch)
 static void put_variants(Buf *out, const Recipe *recipe, int number)
 {
     buf_printf(out, "static const fw_variant fw_variant%d[] = {\n", number);
-    for (int i = 0; i < recipe->nvariant; i++) {
-        const Variant *v = &recipe->variant[i];
+    ARRAY_EACH_REF(const Variant *, v, recipe->variant, recipe->nvariant)
         buf_printf(out, "    {%d, %d, %d, %d},\n", v->first, v->n, v->first_scratch,
                    v->nscratch);
-    }
     buf_puts(out, "};\n\n");
 }
 

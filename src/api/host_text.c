@@ -124,11 +124,9 @@ static void put_formula(Buf *out, const Recipe *recipe, const char *text)
 
 static const OpenNumber *find_open(const Recipe *recipe, OpenKind kind, int i, int k)
 {
-    for (int n = 0; n < recipe->nopen; n++) {
-        const OpenNumber *open = &recipe->open[n];
+    ARRAY_EACH_REF(const OpenNumber *, open, recipe->open, recipe->nopen)
         if (open->kind == kind && open->i == i && open->k == k)
             return open;
-    }
     return NULL;
 }
 
@@ -156,8 +154,7 @@ static void put_argument_bytes(Buf *out, const Recipe *recipe, int i)
 
 static void put_checks(Buf *out, const Recipe *recipe)
 {
-    for (int i = 0; i < recipe->nsize; i++) {
-        const RecipeSize *size = &recipe->size[i];
+    ARRAY_EACH_REF(const RecipeSize *, size, recipe->size, recipe->nsize) {
         buf_printf(out, "    if (%s < %" PRId64 " || %s > %" PRId64, size->c_name,
                    size->range.low, size->c_name, size->range.high);
         if (size->range.multiple > 1)
@@ -165,8 +162,7 @@ static void put_checks(Buf *out, const Recipe *recipe)
                        size->range.multiple);
         buf_puts(out, ")\n        return 0;\n");
     }
-    for (int i = 0; i < recipe->ncondition; i++) {
-        const OpenCondition *c = &recipe->condition[i];
+    ARRAY_EACH_REF(const OpenCondition *, c, recipe->condition, recipe->ncondition) {
         buf_puts(out, "    if (");
         put_formula(out, recipe, c->lhs);
         if (c->rhs) {
@@ -555,12 +551,10 @@ static bool check_stem(const char *stem, Diags *diags)
 static bool can_print(const Job *job)
 {
     for (int i = 0; i < job->nlaunch; i++)
-        for (int k = 0; k < job->launch[i].narg; k++) {
-            const JobArg *arg = &job->launch[i].arg[k];
+        ARRAY_EACH_REF(const JobArg *, arg, job->launch[i].arg, job->launch[i].narg)
             if (arg->kind == ARG_LOCAL || arg->kind == ARG_SYMBOL ||
                 (arg->kind == ARG_BITS && arg->buffer > (int)sizeof(uint64_t)))
                 return false;
-        }
     return true;
 }
 

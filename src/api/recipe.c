@@ -174,8 +174,7 @@ static void add_sizes(Joining *j)
     RecipeSize *size = NEW_ARRAY(j->arena, RecipeSize, program->sizes.len + 1);
     OpenCondition *condition =
         NEW_ARRAY(j->arena, OpenCondition, program->conditions.len + 1);
-    for (int i = 0; i < program->sizes.len; i++) {
-        const SizeDecl *from = &program->sizes.at[i];
+    VEC_EACH_REF(const SizeDecl *, from, &program->sizes) {
         if (arith_is_const(from->arith, NULL))
             continue;
         const char *name = arena_strdup(j->arena, from->name), *c_name = name;
@@ -184,12 +183,10 @@ static void add_sizes(Joining *j)
         size[j->recipe->nsize++] =
             (RecipeSize){name, c_name, from->range, problem_number(problem, from->arith)};
     }
-    for (int i = 0; i < program->conditions.len; i++) {
-        const Condition *c = &program->conditions.at[i];
+    VEC_EACH_REF(const Condition *, c, &program->conditions)
         condition[j->recipe->ncondition++] = (OpenCondition){
             arith_text(c->lhs, j->arena), c->rhs ? arith_text(c->rhs, j->arena) : NULL,
             arena_strdup(j->arena, c->why)};
-    }
     j->recipe->size = size;
     j->recipe->condition = condition;
     for (int i = 0; i < j->recipe->nargument; i++)
@@ -362,8 +359,7 @@ static void set_numbers(Loaded *loaded)
             break;
         }
     }
-    for (int i = 0; i < recipe->nargument; i++) {
-        Argument *a = &loaded->argument[i];
+    ARRAY_EACH_REF(Argument *, a, loaded->argument, recipe->nargument) {
         int64_t element = a->bytes / MAX(a->count, 1), count = 1;
         for (int k = 0; k < a->rank; k++)
             count *= a->shape[k];

@@ -106,6 +106,16 @@ char *xstrdup(const char *text);
      (v)->at[(v)->len++] = (x))
 void *vec_grow(Arena *arena, void *at, size_t item, int len, int *cap);
 
+// Walk an array, or a VEC: each one's value is x in turn, or x points to it. What is pushed
+// meanwhile is walked, too.
+#define ARRAY_EACH_IS(T, x, value, n)                                                      \
+    for (int x##_i = 0, x##_on = 1; x##_on && x##_i < (n); x##_i++)                        \
+        for (T x = (x##_on = 0, (value)); !x##_on; x##_on = 1)
+#define ARRAY_EACH(T, x, at, n)     ARRAY_EACH_IS(T, x, (at)[x##_i], n)
+#define ARRAY_EACH_REF(T, x, at, n) ARRAY_EACH_IS(T, x, &(at)[x##_i], n)
+#define VEC_EACH(T, x, v)           ARRAY_EACH(T, x, (v)->at, (v)->len)
+#define VEC_EACH_REF(T, x, v)       ARRAY_EACH_REF(T, x, (v)->at, (v)->len)
+
 // buf.c: growable text -----------------------------------------------------------
 
 typedef struct {

@@ -310,8 +310,7 @@ static double expected_s(const Calibrator *c, const MadeKernel *made)
 {
     double count[PROPERTIES], expected = 0;
     int64_t largest = 0;
-    for (int i = 0; i < c->out->rows.len; i++) {
-        const Measured *row = &c->out->rows.at[i];
+    VEC_EACH_REF(const Measured *, row, &c->out->rows) {
         if (strcmp(row->kernel, made->row->name) != 0 || row->n < largest)
             continue;
         largest = row->n;
@@ -517,8 +516,7 @@ void calibrate_counts(const Calibration *c, bool paper, Weights *w)
     double *y = xcalloc((size_t)c->rows.len + 1, sizeof *y), times = 1;
     Sign sign[PROPERTIES];
     x.n = 0;
-    for (int i = 0; i < c->rows.len; i++) {
-        const Measured *row = &c->rows.at[i];
+    VEC_EACH_REF(const Measured *, row, &c->rows) {
         if (!is_fitted(c, row))
             continue;
         for (int p = 0; p < PROPERTIES; p++) {
@@ -551,8 +549,7 @@ void calibrate_overlap(const Calibration *c, Overlap *overlap)
     AUTO_FREE double *y = xcalloc((size_t)c->rows.len + 1, sizeof *y);
     AUTO_FREE double *idle = xcalloc((size_t)c->rows.len + 1, sizeof *idle);
     x.n = 0;
-    for (int i = 0; i < c->rows.len; i++) {
-        const Measured *row = &c->rows.at[i];
+    VEC_EACH_REF(const Measured *, row, &c->rows) {
         if (!is_fitted(c, row))
             continue;
         memcpy(matrix_row(&x, x.n), row->demand.value, sizeof row->demand.value);

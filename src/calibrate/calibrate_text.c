@@ -48,8 +48,7 @@ void calibration_write(Buf *out, const Calibration *c)
     for (int d = 0; c->demands && d < DEMANDS; d++)
         buf_printf(out, ",%s%s", demand_prefix, demand_info[d].name);
     buf_puts(out, c->demands ? "," WAVES : "");
-    for (int i = 0; i < c->rows.len; i++) {
-        const Measured *row = &c->rows.at[i];
+    VEC_EACH_REF(const Measured *, row, &c->rows) {
         buf_printf(out, "\n%s,%s,%lld,%s,%.9g", class_names[row->class], row->kernel,
                    (long long)row->n, row->point, row->time_ns);
         for (int p = 0; p < PROPERTIES; p++)

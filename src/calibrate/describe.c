@@ -93,8 +93,7 @@ json_t *device_json(const DeviceInfo *d)
                   "device", d->name, "driver", d->driver, "limits", d->limits,
                   "fingerprint", d->fingerprint, "target", d->target, "is_cpu", d->is_cpu,
                   "shuffle", d->shuffle, "half", d->has_half, "double", d->has_double);
-    for (int i = 0; i < COUNTOF(number_row); i++) {
-        const NumberRow *row = &number_row[i];
+    ARRAY_EACH_REF(const NumberRow *, row, number_row, COUNTOF(number_row)) {
         const char *at = (const char *)d + row->at;
         int64_t value = row->wide ? *(const int64_t *)at : *(const int *)at;
         json_object_set_new(json, row->key, json_integer((json_int_t)value));
@@ -121,8 +120,7 @@ void device_of_json(const json_t *json, DeviceInfo *d)
     d->shuffle = json_is_true(json_object_get(json, "shuffle"));
     d->has_half = json_is_true(json_object_get(json, "half"));
     d->has_double = !json_is_false(json_object_get(json, "double")); // files before it
-    for (int i = 0; i < COUNTOF(number_row); i++) {
-        const NumberRow *row = &number_row[i];
+    ARRAY_EACH_REF(const NumberRow *, row, number_row, COUNTOF(number_row)) {
         int64_t value = json_integer_value(json_object_get(json, row->key));
         value = MIN(MAX(value, row->least), row->most);
         if (row->wide)

@@ -19,8 +19,7 @@ bool problem_open(Problem *problem, const Binding *binding, int n, Diags *diags)
     int nbound = 0;
     for (int i = 0; i < n; i++)
         bound[nbound++] = binding[i];
-    for (int i = 0; i < program->sizes.len; i++) {
-        SizeDecl *size = &program->sizes.at[i];
+    VEC_EACH_REF(SizeDecl *, size, &program->sizes) {
         bool rounds = false;
         for (int d = 0; d < program->defs.len; d++)
             rounds |=

@@ -29,8 +29,7 @@ static json_t *type_json(const char *name, const Type *type)
 static json_t *program_json(const Problem *problem, const Program *program)
 {
     json_t *sizes = json_array(), *inputs = json_array(), *outputs = json_array();
-    for (int i = 0; i < problem->program->sizes.len; i++) {
-        const SizeDecl *size = &problem->program->sizes.at[i];
+    VEC_EACH_REF(const SizeDecl *, size, &problem->program->sizes) {
         json_t *row = json_pack("{s:s, s:b}", "name", size->name, "generic", size->generic);
         const Binding *bound =
             binding_find(problem->binding, problem->nbinding, size->name);

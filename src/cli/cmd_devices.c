@@ -72,8 +72,7 @@ int cmd_devices(Options *o)
                 : devices_find(o->arena, NULL, cli_stop(), o->device, &one, &o->diags);
     json_t *all = json_array();
     bool stored = true; // a store that cannot be read is told of once
-    for (int i = 0; i < n; i++) {
-        const DeviceInfo *d = &info[i];
+    ARRAY_EACH_REF(const DeviceInfo *, d, info, n) {
         Ceilings ceilings = {0};
         stored = stored && find_ceilings(o, d, &ceilings);
         if (cli_prints(o))

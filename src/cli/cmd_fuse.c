@@ -97,12 +97,10 @@ static json_t *cover_json(const FuseSpace *space, const Cover *cover)
 static double least_words(const Script *script)
 {
     double words = 0;
-    for (int e = 0; e < script->nelem; e++) {
-        const Elem *elem = &script->elem[e];
+    ARRAY_EACH_REF(const Elem *, elem, script->elem, script->nelem)
         if (!elem->is_uniform &&
             (elem->is_output || (elem->is_input && elem_is_used(elem))))
             words += elem->words;
-    }
     return words;
 }
 

@@ -124,8 +124,7 @@ static json_t *print_lines(PredictCommand *p, bool print)
 {
     json_t *list = json_array();
     qsort(p->lines.at, (size_t)p->lines.len, sizeof *p->lines.at, compare_lines);
-    for (int i = 0; i < p->lines.len; i++) {
-        const ChargedCount *l = &p->lines.at[i];
+    VEC_EACH_REF(const ChargedCount *, l, &p->lines) {
         if (print)
             printf("  %-44s  %14.0f  %12.3f us  %6.1f %%\n", l->name, l->count,
                    l->cost * 1e6, 100 * l->cost / p->total_s);

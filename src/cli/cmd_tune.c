@@ -55,15 +55,13 @@ static json_t *numbers_json(const char *const *name, const double *value, int n)
 static json_t *front_json(const TuneResult *r)
 {
     json_t *list = json_array();
-    for (int i = 0; i < r->nfront; i++) {
-        const TuneFront *f = &r->front[i];
+    ARRAY_EACH_REF(const TuneFront *, f, r->front, r->nfront)
         json_array_append_new(
             list,
             json_pack("{s:s, s:o, s:o, s:o}", "point", f->point, "time_ns",
                       json_finite(f->values.time_ns), "metrics",
                       numbers_json(r->metric, f->values.metric, r->nmetric), "objectives",
                       numbers_json(r->objective, f->values.objective, r->nobjective)));
-    }
     return list;
 }
 
@@ -202,8 +200,7 @@ static json_t *range_json(const RangeResult *r)
                                         "best_ns", json_finite(r->size[i].best_ns),
                                         "chosen_ns", json_finite(r->size[i].chosen_ns),
                                         "plain_ns", json_finite(r->size[i].plain_ns)));
-    for (int i = 0; i < r->rule.n; i++) {
-        const RuleRow *row = &r->rule.row[i];
+    ARRAY_EACH_REF(const RuleRow *, row, r->rule.row, r->rule.n) {
         json_t *tests = json_array();
         for (int k = 0; k < row->ntest; k++)
             json_array_append_new(tests,

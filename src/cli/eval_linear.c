@@ -57,8 +57,7 @@ static Way way_used(const Calibration *c)
 // One shape of group a size: the first measured. w: of each way.
 static void find_cases(Options *o, const Calibration *c, const Weights *w, Cases *cases)
 {
-    for (int i = 0; i < c->rows.len; i++) {
-        const Measured *row = &c->rows.at[i];
+    VEC_EACH_REF(const Measured *, row, &c->rows) {
         bool seen = row->class != CLASS_TEST || !is_large(c, row);
         for (int k = 0; k < cases->len; k++)
             seen |= strcmp(cases->at[k].row->kernel, row->kernel) == 0 &&
@@ -92,8 +91,7 @@ static double mean_error(const Cases *cases, Way way, const char *kernel)
 static json_t *cases_json(const Cases *cases, Way used, int variants)
 {
     json_t *list = json_array();
-    for (int i = 0; i < cases->len; i++) {
-        const Case *c = &cases->at[i];
+    VEC_EACH_REF(const Case *, c, cases) {
         json_t *one =
             json_pack("{s:s, s:I, s:f, s:f, s:f}", "kernel", c->row->kernel, "n",
                       (json_int_t)c->row->n, "predicted_ms", c->predicted_ns * 1e-6,

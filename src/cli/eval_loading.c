@@ -25,8 +25,7 @@ static double share_of(const LoadingRow *row)
 static json_t *rows_json(const Loadings *table)
 {
     json_t *list = json_array();
-    for (int i = 0; i < table->rows.len; i++) {
-        const LoadingRow *row = &table->rows.at[i];
+    VEC_EACH_REF(const LoadingRow *, row, &table->rows) {
         const char *picked = row->picked < 0 ? NULL : loading_name[row->picked];
         double share = picked ? share_of(row) : NAN;
         json_array_append_new(list,
@@ -41,8 +40,7 @@ static bool judge(Options *o, const Loadings *table)
 {
     double right = 0, share = 0;
     int n = 0;
-    for (int i = 0; i < table->rows.len; i++) {
-        const LoadingRow *row = &table->rows.at[i];
+    VEC_EACH_REF(const LoadingRow *, row, &table->rows) {
         n += row->picked >= 0;
         right += (int)row->best == row->picked;
         share += row->picked < 0 ? 0 : share_of(row);

@@ -137,8 +137,7 @@ static const void *target_of(const Stm *stm)
 
 static void find_declared(Chainer *c, const Block *block)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
+    VEC_EACH(const Stm *, stm, block) {
         if (stm->kind == ST_DECL || stm->kind == ST_ARRAY) {
             const void *name = stm->kind == ST_DECL ? (const void *)stm->var : stm->buffer;
             table_push(&c->declared, (Key){name, NULL, NULL}, 0);
@@ -163,8 +162,7 @@ static void begin_ways(Chainer *c, const Block *block)
 // One iteration; loops within are looked at by themselves.
 static void follow(Chainer *c, const Block *block)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
+    VEC_EACH(const Stm *, stm, block) {
         if (is_loop(stm))
             continue;
         const void *target = target_of(stm);
@@ -183,8 +181,7 @@ static void follow(Chainer *c, const Block *block)
 
 static void add_loops(Chainer *c, const Block *block, double around, Chain *sum)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
+    VEC_EACH(const Stm *, stm, block) {
         int64_t extent = is_loop(stm) ? scope_extent(c->scope, stm->extent) : 1;
         double here = around * (double)MAX(extent, 0);
         if (is_loop(stm)) {

@@ -75,11 +75,9 @@ static bool add_term(Arena *arena, CountPoly *to, const Term *term)
 
 bool qpoly_add(Arena *arena, CountPoly *to, const CountPoly *from, Ratio factor)
 {
-    for (int i = 0; i < from->len; i++) {
-        Term term = from->at[i];
+    VEC_EACH(Term, term, from)
         if (!ratio_mul(&term.coef, factor) || !add_term(arena, to, &term))
             return false;
-    }
     return true;
 }
 
@@ -125,8 +123,7 @@ bool qpoly_row(Arena *arena, CountPoly *out, const SumRow *row)
 void qpoly_part(Arena *arena, CountPoly *out, const CountPoly *from, int column, int power)
 {
     *out = (CountPoly){0};
-    for (int i = 0; i < from->len; i++) {
-        Term term = from->at[i];
+    VEC_EACH(Term, term, from) {
         if (term.power[column] != power)
             continue;
         term.power[column] = 0;

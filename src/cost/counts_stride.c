@@ -158,11 +158,9 @@ static double utilisation(Tally *t, Touch *touch)
             n += used[k];
     }
     double share = (double)n / (double)modulo;
-    for (int i = 0; i < t->touches.len; i++) {
-        Touch *other = &t->touches.at[i];
+    VEC_EACH_REF(Touch *, other, &t->touches)
         if (other->buffer == touch->buffer && other->stride == touch->stride)
             other->used = share;
-    }
     return share;
 }
 
@@ -180,8 +178,7 @@ static int class_of(int64_t stride, double used)
 
 void stride_classes(Tally *t)
 {
-    for (int i = 0; i < t->touches.len; i++) {
-        Touch *touch = &t->touches.at[i];
+    VEC_EACH_REF(Touch *, touch, &t->touches) {
         int bytes = scalar_info[touch->buffer->scalar].bytes * touch->width;
         int width = bytes <= 4 ? 0 : bytes <= 8 ? 1 : 2;
         int64_t stride = (touch->stride + touch->width - 1) / touch->width;

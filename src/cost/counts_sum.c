@@ -442,8 +442,7 @@ static bool by_factor(Sum *s, Todo *t, bool *done)
 static bool is_item(const Todo *t, int tile, int item, int64_t m)
 {
     bool low = false, high = false;
-    for (int i = 0; i < t->system.in.len; i++) {
-        const SumRow *row = &t->system.in.at[i];
+    VEC_EACH_REF(const SumRow *, row, &t->system.in) {
         int64_t g = row->coef[item], of_tile = row->coef[tile];
         if (!g && (of_tile > 1 || of_tile < -1))
             return false;
@@ -540,8 +539,7 @@ static int choose(const Todo *t)
             continue;
         int lower = 0, upper = 0;
         double extra = 0;
-        for (int i = 0; i < t->system.in.len; i++) {
-            const SumRow *row = &t->system.in.at[i];
+        VEC_EACH_REF(const SumRow *, row, &t->system.in) {
             int64_t c = row->coef[v] < 0 ? -row->coef[v] : row->coef[v];
             lower += row->coef[v] > 0;
             upper += row->coef[v] < 0;
@@ -790,8 +788,7 @@ static uint32_t connected(const System *system, uint32_t part)
 // the first, so that equal parts look the same.
 static void take_part(Sum *s, const SumRows *from, uint32_t part, SumRows *to)
 {
-    for (int i = 0; i < from->len; i++) {
-        SumRow row = from->at[i];
+    VEC_EACH(SumRow, row, from) {
         if (part ? !(lives_of(&row) & part) : lives_of(&row))
             continue;
         int next = SUM_LIVE;
@@ -813,12 +810,10 @@ static bool same_rows(const SumRows *a, const SumRows *b)
 
 static const Counted *count_part(Sum *s, const System *system, uint32_t alive)
 {
-    for (int i = 0; i < s->counted.len; i++) {
-        const Counted *c = &s->counted.at[i];
+    VEC_EACH_REF(const Counted *, c, &s->counted)
         if (c->alive == alive && same_rows(&c->system.in, &system->in) &&
             same_rows(&c->system.eq, &system->eq))
             return c;
-    }
     Counted counted = {.system = *system, .alive = alive};
     Todo todo = {.system = copy_system(s, system), .alive = alive, .forced = -1};
     s->refused = NULL;

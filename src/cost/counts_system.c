@@ -331,8 +331,7 @@ static bool find_flat(SystemReader *r, const Domain *d, const Arith *a)
 // Both variables occur together in every condition; the inner one is then gone.
 static bool join_flat(SystemReader *r, const Domain *d, int first)
 {
-    for (int f = 0; f < r->nflat; f++) {
-        const FlatPair *flat = &r->flat[f];
+    ARRAY_EACH_REF(const FlatPair *, flat, r->flat, r->nflat) {
         SumRows *in = &r->system.in;
         for (int i = first; i < in->len; i++) {
             if (in->at[i].coef[flat->outer] != in->at[i].coef[flat->inner])

@@ -94,8 +94,7 @@ static bool is_global_load(const KExpr *e, const void *of)
 // Outside of sequential loops in it.
 static bool block_loads(const Block *block)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
+    VEC_EACH(const Stm *, stm, block) {
         bool within = stm->kind == ST_IF || (stm->kind == ST_FOR && stm->loop != LOOP_SEQ);
         if (kexpr_any(stm->value, is_global_load, NULL) ||
             (within && (block_loads(&stm->body) || block_loads(&stm->other))))
@@ -126,8 +125,7 @@ static double turns_of(Scope *s, const Stm *stm)
 static double store_turns(Scope *s, const Block *block)
 {
     double most = 1;
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
+    VEC_EACH(const Stm *, stm, block) {
         double turns = 1;
         if (stm->kind == ST_FOR && block_any(&stm->body, is_global_store, NULL))
             turns = turns_of(s, stm);
@@ -143,8 +141,7 @@ static double store_turns(Scope *s, const Block *block)
 static double load_turns(Scope *s, const Block *block, double around)
 {
     double sum = 0;
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
+    VEC_EACH(const Stm *, stm, block) {
         bool loop = stm->kind == ST_FOR && stm->loop == LOOP_SEQ;
         double here = loop ? around * turns_of(s, stm) : around;
         double body = load_turns(s, &stm->body, here);

@@ -48,8 +48,7 @@ static void complete(const ModelRow *row, DeviceModel *model)
 
 bool device_model_find(const char *id, DeviceModel *model)
 {
-    for (int i = 0; i < COUNTOF(rows); i++) {
-        const ModelRow *row = &rows[i];
+    ARRAY_EACH_REF(const ModelRow *, row, rows, COUNTOF(rows)) {
         if (strcmp(row->id, id) != 0)
             continue;
         *model = (DeviceModel){.id = row->id,

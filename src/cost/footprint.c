@@ -222,8 +222,7 @@ static PartVisit part_visit(Arena *arena, const FootprintPart *part, int64_t lin
 // False if the box is to be cut.
 static bool find_forms(FootprintVisit *v)
 {
-    for (int i = 0; i < v->parts.len; i++) {
-        PartVisit *part = &v->parts.at[i];
+    VEC_EACH_REF(PartVisit *, part, &v->parts) {
         int sign = box_guards(&v->box, part->part->guard, part->part->nguard);
         v->box.data = false;
         part->executed = sign > 0 && box_form(&v->box, part->part->base, &part->form);
@@ -427,8 +426,7 @@ double footprint_lines(const Footprint *f, Scope *scope)
     double lines = 0;
     for (int i = 0; i < f->parts.len; i++)
         set_of(f->arena, &sets, f->parts.at[i].buffer->number);
-    for (int i = 0; i < f->parts.len; i++) {
-        const FootprintPart *part = &f->parts.at[i];
+    VEC_EACH_REF(const FootprintPart *, part, &f->parts) {
         int64_t line = MAX(line_bytes / scalar_info[part->buffer->scalar].bytes, 1);
         FootprintVisit v = {
             .box = {.scope = scope, .group = true},

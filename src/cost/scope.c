@@ -67,12 +67,10 @@ bool scope_constant(Scope *s, const Arith *a, int64_t *value)
 static int64_t local_bytes(Scope *s)
 {
     int64_t bytes = kernel_local_bytes(s->kernel), most, count;
-    for (int i = 0; i < s->kernel->locals.len; i++) {
-        const Buffer *buffer = s->kernel->locals.at[i];
+    VEC_EACH(const Buffer *, buffer, &s->kernel->locals)
         if (buffer->open && scope_constant(s, buffer->open, &count) &&
             scope_constant(s, buffer->count, &most))
             bytes -= (most - count) * scalar_info[buffer->scalar].bytes;
-    }
     return bytes;
 }
 

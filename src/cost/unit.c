@@ -91,8 +91,7 @@ static bool kernel_facts(KernelFacts *k, Arena *arena, const Unit *unit,
 
 static void collect_buffers(const Block *block, const Kernel *kernel, uint64_t *stored)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
+    VEC_EACH(const Stm *, stm, block) {
         for (int p = 0; stm->kind == ST_STORE && p < kernel->params.len; p++)
             if (kernel->params.at[p] == stm->buffer)
                 *stored |= (uint64_t)1 << (p & 63);
@@ -178,8 +177,7 @@ static void put_totals(double *out, const Totals *t, double line_bytes)
 static double buffer_bytes(const KernelFacts *k)
 {
     double bytes = 0;
-    for (int p = 0; p < k->kernel->params.len; p++) {
-        const Buffer *buffer = k->kernel->params.at[p];
+    VEC_EACH(const Buffer *, buffer, &k->kernel->params) {
         int64_t count = 0;
         scope_constant((Scope *)&k->walk.scope, buffer->count, &count);
         bytes += (double)count * scalar_info[buffer->scalar].bytes;

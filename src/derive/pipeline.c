@@ -145,8 +145,7 @@ static void add_read(Reads *reads, int elem, const How *how)
 {
     StageRead read = {.elem = elem, .kind = how->kind, .constant = how->constant};
     memcpy(read.size, how->size, sizeof read.size);
-    for (int i = 0; i < reads->n; i++) {
-        StageRead *old = &reads->at[i];
+    ARRAY_EACH_REF(StageRead *, old, reads->at, reads->n) {
         if (old->elem != elem)
             continue;
         if (old->kind < read.kind)

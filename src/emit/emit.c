@@ -197,8 +197,7 @@ static void find_in_value(VectorSet *set, const KExpr *e)
 
 static void find_vectors(VectorSet *set, const Block *block)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
+    VEC_EACH(const Stm *, stm, block) {
         if (stm->var)
             vectors_add(set, stm->var->type, false);
         if (stm->value)

@@ -158,8 +158,7 @@ static void put_function(Printer *p, const Function *fun)
 
 static void vectors_in_functions(const Program *program, VectorSet *set)
 {
-    for (int i = 0; i < program->funs.len; i++) {
-        const Function *fun = program->funs.at[i];
+    VEC_EACH(const Function *, fun, &program->funs) {
         for (int k = 0; k < fun->nparam; k++)
             vectors_add(set, fun->params[k]->type, true);
         vectors_add(set, fun->result, true);

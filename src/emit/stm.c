@@ -75,12 +75,10 @@ static int64_t most_bytes(const Target *target, const Buffer *buffer)
 static const Buffer *open_local(const Target *target, const Kernel *kernel)
 {
     const Buffer *open = NULL;
-    for (int i = 0; i < kernel->locals.len; i++) {
-        const Buffer *buffer = kernel->locals.at[i];
+    VEC_EACH(const Buffer *, buffer, &kernel->locals)
         if (buffer->open &&
             (!open || most_bytes(target, buffer) > most_bytes(target, open)))
             open = buffer;
-    }
     return open;
 }
 
@@ -90,8 +88,7 @@ static int64_t local_offset(const Target *target, const Kernel *kernel,
 {
     const Buffer *open = open_local(target, kernel);
     int64_t offset = 0;
-    for (int i = 0; i < kernel->locals.len; i++) {
-        const Buffer *before = kernel->locals.at[i];
+    VEC_EACH(const Buffer *, before, &kernel->locals) {
         if (before == buffer && before != open)
             break;
         offset += before == open ? 0 : most_bytes(target, before);
@@ -134,8 +131,7 @@ static void put_locals(Printer *p, const Block *block)
     if (asked)
         put_line(p, "extern %s%s%d%s%s fw_local[];", p->target->local, p->target->align,
                  LOCAL_ALIGN, p->target->align_close, p->target->byte);
-    for (int i = 0; i < p->kernel->locals.len; i++) {
-        const Buffer *buffer = p->kernel->locals.at[i];
+    VEC_EACH(const Buffer *, buffer, &p->kernel->locals) {
         if (!block_any(block, uses, buffer))
             continue;
         if (asked)

@@ -174,8 +174,7 @@ static Columns gather(const Eval *e, const DatasetGroup *g, bool only_ok, Arena 
     Columns c = {.predicted = NEW_ARRAY(arena, double, g->n),
                  .throughput = NEW_ARRAY(arena, double, g->n),
                  .time_ns = NEW_ARRAY(arena, double, g->n)};
-    for (int i = 0; i < g->n; i++) {
-        int row = g->row[i];
+    ARRAY_EACH(int, row, g->row, g->n) {
         if (only_ok && isnan(e->data->time_ns[row]))
             continue;
         c.predicted[c.n] = e->predicted[row];

@@ -163,8 +163,7 @@ static bool find_expressions(Explorer *x)
 // Groups that have nothing to do: more than there are tiles.
 static bool wastes_groups(const Block *block)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
+    VEC_EACH(const Stm *, stm, block) {
         if (stm->kind != ST_FOR)
             continue;
         if ((stm->loop == LOOP_WRG && stm->form == FORM_GUARD) || wastes_groups(&stm->body))

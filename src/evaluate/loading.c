@@ -119,8 +119,7 @@ static int pick(const Loadings *table, const LoadingRow *of, const StencilShape 
     AutoMatrix x = matrix_new(table->rows.len, FEATURES_SEEN);
     AUTO_FREE int *class = xcalloc((size_t)table->rows.len, sizeof *class);
     int n = 0, picked = -1;
-    for (int i = 0; i < table->rows.len; i++) {
-        const LoadingRow *row = &table->rows.at[i];
+    VEC_EACH_REF(const LoadingRow *, row, &table->rows) {
         if (!row->fitted || (without && same_shape(&row->shape, without)))
             continue;
         put_features(row, matrix_row(&x, n));
@@ -145,10 +144,8 @@ int loadings_pick(const Loadings *table, const StencilShape *shape, uint64_t see
 
 void loadings_forest(Loadings *table, uint64_t seed)
 {
-    for (int i = 0; i < table->rows.len; i++) {
-        LoadingRow *row = &table->rows.at[i];
+    VEC_EACH_REF(LoadingRow *, row, &table->rows)
         row->picked = pick(table, row, &row->shape, seed);
-    }
 }
 
 // A row for each way that ran, whose target is the logarithm of its time over the best.
@@ -158,8 +155,7 @@ bool loadings_model(Loadings *table, const ModelKind *kind, uint64_t seed, Diags
     AutoMatrix x = matrix_new((int)most, FEATURES_SEEN + LOADS);
     double *y = xcalloc(2 * most, sizeof *y), *predicted = y + most;
     int *fold = xcalloc(most, sizeof *fold), n = 0, rows = 0;
-    for (int i = 0; i < table->rows.len; i++) {
-        const LoadingRow *row = &table->rows.at[i];
+    VEC_EACH_REF(const LoadingRow *, row, &table->rows) {
         for (int l = 0; l < LOADS && row->fitted; l++) {
             if (!isfinite(row->ns[l]))
                 continue;

@@ -67,8 +67,7 @@ Picks picks_of(const Sweep *s, const double *before, int class)
     double *first = xcalloc(room, sizeof *first), *five = xcalloc(room, sizeof *five),
            rho = 0;
     int n = 0, ranked = 0;
-    for (int r = 0; r < s->runs.len; r++) {
-        const SweepRun *run = &s->runs.at[r];
+    VEC_EACH_REF(const SweepRun *, run, &s->runs) {
         Judged judged;
         if ((class >= 0 && run->class_number != class) || !judge(s, run, before, &judged))
             continue;
@@ -131,8 +130,7 @@ Model *picks_fit(const Sweep *s, const char *without, TermRange terms, uint64_t 
     int *row = xcalloc((size_t)s->n + 1, sizeof *row), n = 0;
     AUTO_FREE double *y = xcalloc((size_t)s->n + 1, sizeof *y);
     const char *name[TERMS];
-    for (int r = 0; r < s->runs.len; r++) {
-        const SweepRun *run = &s->runs.at[r];
+    VEC_EACH_REF(const SweepRun *, run, &s->runs) {
         double mean = mean_slowness(s, run);
         if (without && strcmp(run->class, without) == 0)
             continue;
@@ -155,8 +153,7 @@ Model *picks_fit(const Sweep *s, const char *without, TermRange terms, uint64_t 
 void picks_predict(const Sweep *s, const Model *model, const char *class, TermRange terms,
                    double *seconds)
 {
-    for (int r = 0; r < s->runs.len; r++) {
-        const SweepRun *run = &s->runs.at[r];
+    VEC_EACH_REF(const SweepRun *, run, &s->runs) {
         if (class && strcmp(run->class, class) != 0)
             continue;
         Matrix x = matrix_select(&s->term, &s->row[run->first], run->n);

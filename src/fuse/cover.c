@@ -313,11 +313,9 @@ static void add_part(Partition *p, const FoundCover *from, int kept, const int *
 static CoverPart *cheapest(Partition *p)
 {
     CoverPart *best = NULL;
-    for (int i = 0; i < p->parts.len; i++) {
-        CoverPart *part = &p->parts.at[i];
+    VEC_EACH_REF(CoverPart *, part, &p->parts)
         if (!part->done && (!best || part->cover.cost < best->cover.cost))
             best = part;
-    }
     return best;
 }
 

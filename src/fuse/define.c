@@ -45,15 +45,13 @@ static bool mentions(const Expr *expr, const void *size)
 // All sizes of its body have values.
 static bool is_known(const Program *program, const Function *def, Diags *diags)
 {
-    for (int i = 0; i < program->sizes.len; i++) {
-        const SizeDecl *size = &program->sizes.at[i];
+    VEC_EACH_REF(const SizeDecl *, size, &program->sizes)
         if (size->arith && size->arith->kind == A_VAR &&
             expr_find(def->body, mentions, size->arith))
             return diag_error(diags, def->span, "F016",
                               "the size `%s` has no value, and the lengths of the "
                               "parameters do not determine it",
                               size->name);
-    }
     return true;
 }
 
@@ -101,8 +99,7 @@ typedef struct {
 static bool look_up(void *user, const Arith *var, int64_t *value)
 {
     const Match *m = user;
-    for (int i = 0; i < m->program->sizes.len; i++) {
-        const SizeDecl *size = &m->program->sizes.at[i];
+    VEC_EACH_REF(const SizeDecl *, size, &m->program->sizes) {
         const Binding *known =
             size->arith == var ? binding_find(m->binding, m->n, size->name) : NULL;
         if (known) {
@@ -116,12 +113,10 @@ static bool look_up(void *user, const Arith *var, int64_t *value)
 // A length that is a size is what the first argument says.
 static void learn_length(Match *m, const Arith *want, int64_t have)
 {
-    for (int i = 0; i < m->program->sizes.len; i++) {
-        const SizeDecl *size = &m->program->sizes.at[i];
+    VEC_EACH_REF(const SizeDecl *, size, &m->program->sizes)
         if (size->arith == want && want->kind == A_VAR &&
             !binding_find(m->binding, m->n, size->name))
             m->binding[m->n++] = (Binding){size->name, have};
-    }
 }
 
 static void learn_type(Match *m, const Type *want, const Type *have)
@@ -144,8 +139,7 @@ static bool match_type(Match *m, const Type *want, const Type *have)
 static const Elementary *find_instance(const Script *script, const char *name,
                                        const Type *const *type, int n)
 {
-    for (int i = 0; i < script->instances.len; i++) {
-        const Elementary *f = script->instances.at[i];
+    VEC_EACH(const Elementary *, f, &script->instances) {
         bool same = strcmp(f->name, name) == 0 && f->nparam == n;
         for (int k = 0; k < n && same; k++)
             same = type_equal(script->ir->arith, f->type[k], type[k]);

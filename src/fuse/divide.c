@@ -71,11 +71,9 @@ static int last_user(const Elem *elem)
 // words[v]: those that calls before v pass on to call v and behind.
 static void words_passed(const Script *script, int64_t *words)
 {
-    for (int e = 0; e < script->nelem; e++) {
-        const Elem *elem = &script->elem[e];
+    ARRAY_EACH_REF(const Elem *, elem, script->elem, script->nelem)
         for (int v = elem->producer + 1; elem->producer >= 0 && v <= last_user(elem); v++)
             words[v] += elem->words;
-    }
 }
 
 int script_divide(const Script *script, int *first)

@@ -41,8 +41,7 @@ static Expr *zip_of(const ProgramMaking *m, Expr **arg, int n, int dims)
 static void take_funs(ProgramMaking *m, const Program *from)
 {
     Program *to = m->program;
-    for (int i = 0; i < from->funs.len; i++) {
-        Function *fun = from->funs.at[i];
+    VEC_EACH(Function *, fun, &from->funs) {
         bool known = false;
         for (int k = 0; k < to->funs.len; k++)
             known |= to->funs.at[k] == fun;

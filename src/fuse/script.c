@@ -300,13 +300,11 @@ static void add_call(Resolver *r, int s)
 
 static bool check_sums(Resolver *r)
 {
-    for (int v = 0; v < r->script->ncall; v++) {
-        const Call *call = &r->script->call[v];
+    ARRAY_EACH_REF(const Call *, call, r->script->call, r->script->ncall)
         if (call->function->kind == FUNCTION_SUM && call->is_uniform)
             return diag_error(r->diags, call->span, "F018",
                               "`%s` is the same for all instances: there is nothing to sum",
                               r->script->elem[call->in[0]].name);
-    }
     return true;
 }
 

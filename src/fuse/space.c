@@ -314,12 +314,10 @@ static bool meet(const Live *a, const Live *b)
 
 static bool fits(const Allocator *a, int depth, int e, int offset)
 {
-    for (int i = 0; i < depth; i++) {
-        int o = a->by_size[i];
+    ARRAY_EACH(int, o, a->by_size, depth)
         if (meet(&a->live[o], &a->live[e]) && offset < a->offset[o] + a->live[o].words &&
             a->offset[o] < offset + a->live[e].words)
             return false;
-    }
     return true;
 }
 
@@ -621,8 +619,7 @@ void fuse_order(FuseSpace *space)
 {
     double start = clock_s();
     AUTO_FREE Rest *table = xcalloc((size_t)1 << space->limit_most, sizeof *table);
-    for (int i = 0; i < space->fusion.len; i++) {
-        Fusion *f = &space->fusion.at[i];
+    VEC_EACH_REF(Fusion *, f, &space->fusion) {
         choose_order(&space->part[f->part], f, table);
         allocate(space->script, f);
     }

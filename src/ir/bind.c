@@ -290,8 +290,7 @@ static const Binding *find_binding(const Bind *b, const char *name)
 static bool copy_sizes(Bind *b)
 {
     bool ok = true;
-    for (int i = 0; i < b->from->sizes.len; i++) {
-        SizeDecl size = b->from->sizes.at[i];
+    VEC_EACH(SizeDecl, size, &b->from->sizes) {
         const Binding *binding = find_binding(b, size.name);
         size.arith = bind_arith(b, size.arith);
         if (b->open && binding && binding->range.high) {

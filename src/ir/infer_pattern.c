@@ -72,11 +72,9 @@ static void record(Infer *in, const Expr *e, const Arith *lhs, const Arith *rhs,
 {
     if (!in->program)
         return;
-    for (int i = 0; i < in->program->conditions.len; i++) {
-        const Condition *old = &in->program->conditions.at[i];
+    VEC_EACH_REF(const Condition *, old, &in->program->conditions)
         if (old->lhs == lhs && old->rhs == rhs && old->span.start == e->span.start)
             return;
-    }
     Condition condition = {lhs, rhs, e->span, needs_text(in, e, needs)};
     VEC_PUSH(in->ir->arena, &in->program->conditions, condition);
 }

@@ -188,8 +188,7 @@ static void load_ahead(Ahead *a, Stm *loop, int barrier)
 static void walk_block(Ahead *a, Block *block)
 {
     Block out = {0}, *outer = a->out;
-    for (int i = 0; i < block->len; i++) {
-        Stm *stm = block->at[i];
+    VEC_EACH(Stm *, stm, block) {
         walk_block(a, &stm->body);
         walk_block(a, &stm->other);
         a->out = &out;

@@ -128,8 +128,7 @@ static void collect_if(Flow *f, const Stm *stm)
 
 static void collect(Flow *f, const Block *block)
 {
-    for (int i = 0; i < block->len; i++) {
-        Stm *stm = block->at[i];
+    VEC_EACH(Stm *, stm, block) {
         if (stm->value)
             add_loads(f, stm->value);
         if (stm->kind == ST_STORE)
@@ -285,8 +284,7 @@ static bool needed(Flow *f, int event)
 static void sweep(Block *block)
 {
     int kept = 0;
-    for (int i = 0; i < block->len; i++) {
-        Stm *stm = block->at[i];
+    VEC_EACH(Stm *, stm, block) {
         if (stm->kind == ST_BARRIER && !stm->fence_local && !stm->fence_global)
             continue;
         sweep(&stm->body);

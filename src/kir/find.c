@@ -69,9 +69,7 @@ static int64_t kexpr_nodes(const KExpr *e)
 int64_t block_nodes(const Block *block)
 {
     int64_t n = block->len;
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
+    VEC_EACH(const Stm *, stm, block)
         n += kexpr_nodes(stm->value) + block_nodes(&stm->body) + block_nodes(&stm->other);
-    }
     return n;
 }

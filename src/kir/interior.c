@@ -325,8 +325,7 @@ static bool is_of_threads(const Stm *stm, const void *of)
 // loops: items do something together between loops of their own.
 static void split_items(Pass *pass, Block *block, bool loops)
 {
-    for (int i = 0; i < block->len; i++) {
-        Stm *stm = block->at[i];
+    VEC_EACH(Stm *, stm, block) {
         bool item = stm->kind == ST_FOR && (stm->loop != LOOP_SEQ || loops);
         if (item && !block_any(&stm->body, is_of_threads, NULL))
             split_block(pass, &stm->body);

@@ -162,8 +162,7 @@ static void forget_shared(Loads *l)
 
 static void forget_stored(Loads *l, const Block *block)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
+    VEC_EACH(const Stm *, stm, block) {
         if (stm->kind == ST_STORE)
             forget(l, stm->buffer);
         else if (stm->kind == ST_BARRIER)

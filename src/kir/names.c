@@ -6,8 +6,7 @@
 
 static void take_block(Kernel *kernel, const Block *block)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
+    VEC_EACH(const Stm *, stm, block) {
         if (stm->kind == ST_DECL)
             name_take(kernel, stm->var->name);
         if (stm->kind == ST_ARRAY)

@@ -51,8 +51,7 @@ static void join_pairs(Pairs *p, Block *block)
 {
     Block out = {0};
     int first = -1; // in out
-    for (int i = 0; i < block->len; i++) {
-        Stm *stm = block->at[i];
+    VEC_EACH(Stm *, stm, block) {
         if (first >= 0 && is_pair(stm) && go_together(p, out.at[first], stm)) {
             stm = both_of(p, out.at[first], stm);
             for (int k = first; k + 1 < out.len; k++)
@@ -71,8 +70,7 @@ static void join_pairs(Pairs *p, Block *block)
 
 static void walk_block(Pairs *p, Block *block)
 {
-    for (int i = 0; i < block->len; i++) {
-        Stm *stm = block->at[i];
+    VEC_EACH(Stm *, stm, block) {
         bool all = stm->loop != LOOP_LCL || stm->form == FORM_ONCE;
         if (stm->kind != ST_FOR || !all)
             continue;

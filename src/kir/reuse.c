@@ -234,8 +234,7 @@ static bool begins_again(const Reuse *r)
 static Order order_in(const Reuse *r, const Buffer *memory, const Life *life)
 {
     Order order = APART;
-    for (int i = 0; i < r->lives.len; i++) {
-        const Life *other = &r->lives.at[i];
+    VEC_EACH_REF(const Life *, other, &r->lives) {
         if (other == life || other->in != memory)
             continue;
         if (other->block != life->block || other->first > life->first ||
@@ -275,8 +274,7 @@ static void put_barrier(Reuse *r, Block *block, int at)
     for (int i = block->len - 1; i > at; i--)
         block->at[i] = block->at[i - 1];
     block->at[at] = barrier;
-    for (int i = 0; i < r->lives.len; i++) {
-        Life *life = &r->lives.at[i];
+    VEC_EACH_REF(Life *, life, &r->lives) {
         life->first += life->block == block && life->first >= at;
         life->last += life->block == block && life->last >= at;
     }
@@ -362,8 +360,7 @@ static void name_value(const Reuse *r, KExpr *e)
 
 static void name_block(const Reuse *r, const Block *block)
 {
-    for (int i = 0; i < block->len; i++) {
-        Stm *stm = block->at[i];
+    VEC_EACH(Stm *, stm, block) {
         stm->buffer = memory_of(r, stm->buffer);
         if (stm->value)
             name_value(r, (KExpr *)stm->value);
@@ -384,8 +381,7 @@ static void drop_locals(Reuse *r)
 void pass_reuse(Pass *pass, Kernel *kernel)
 {
     Reuse r = {.pass = pass, .kernel = kernel};
-    for (int i = 0; i < kernel->locals.len; i++) {
-        Buffer *buffer = kernel->locals.at[i];
+    VEC_EACH(Buffer *, buffer, &kernel->locals) {
         Life life = {.buffer = buffer, .in = buffer};
         life.bytes = count_of(buffer) * scalar_info[buffer->scalar].bytes;
         if (life.bytes > 0 && !buffer->places)

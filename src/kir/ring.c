@@ -60,11 +60,9 @@ static const KExpr *copied_load(const Ring *r, const Stm *store)
     const KExpr *value = store->kind == ST_STORE && !store->side ? store->value : NULL;
     if (!value || value->kind != K_VAR || store->buffer->space != MEM_LOCAL)
         return NULL;
-    for (int i = 0; i < r->barrier; i++) {
-        const Stm *stm = r->loop->body.at[i];
+    ARRAY_EACH(const Stm *, stm, r->loop->body.at, r->barrier)
         if (stm->kind == ST_DECL && stm->var == value->var)
             return stm->value;
-    }
     return NULL;
 }
 
@@ -116,8 +114,7 @@ static bool find_ring(Ring *r, Stm *loop)
     find_products(r);
     if (r->barrier + 1 >= body->len || body->at[body->len - 1]->kind != ST_BARRIER)
         return false;
-    for (int i = 0; i < r->barrier; i++) {
-        const Stm *stm = body->at[i];
+    ARRAY_EACH(const Stm *, stm, body->at, r->barrier) {
         if (!is_copied_load(stm) && !(copied_load(r, stm) && add_ring(r, stm->buffer)))
             return false;
         for (int k = r->barrier; stm->kind == ST_DECL && k < body->len; k++)
@@ -149,8 +146,7 @@ static const Arith *start_of(Ring *r, int ring, const Arith *iteration)
 static void begin_copies(Ring *r, const Arith *iteration, Block *to)
 {
     ArithCtx *ctx = r->pass->ctx;
-    for (int i = 0; i < r->barrier; i++) {
-        const Stm *store = r->loop->body.at[i];
+    ARRAY_EACH(const Stm *, store, r->loop->body.at, r->barrier) {
         const KExpr *from = copied_load(r, store);
         if (!from)
             continue;
@@ -292,8 +288,7 @@ static void move_fixed(Ring *r, Stm *loop, Block *before)
 static void walk_block(Ring *r, Block *block)
 {
     Block out = {0};
-    for (int i = 0; i < block->len; i++) {
-        Stm *stm = block->at[i];
+    VEC_EACH(Stm *, stm, block) {
         walk_block(r, &stm->body);
         walk_block(r, &stm->other);
         move_fixed(r, stm, &out);

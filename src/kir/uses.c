@@ -85,8 +85,7 @@ static void use_value(Collect *c, const KExpr *k)
 
 static void use_block(Collect *c, const Block *block)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
+    VEC_EACH(const Stm *, stm, block) {
         if (stm->index)
             use_index(c, stm->index);
         use_arith(c, stm->extent);
@@ -121,12 +120,10 @@ bool kernel_reads_image(const Kernel *kernel, const Buffer *buffer)
 static void collect_images(const Pass *pass, Kernel *kernel)
 {
     kernel->images.len = 0;
-    for (int i = 0; i < kernel->params.len; i++) {
-        const Buffer *buffer = kernel->params.at[i];
+    VEC_EACH(const Buffer *, buffer, &kernel->params)
         if ((buffer->scalar == S_FLOAT || buffer->scalar == S_INT) && !buffer->value &&
             !block_any(&kernel->body, is_no_image, buffer))
             VEC_PUSH(pass->arena, &kernel->images, buffer);
-    }
 }
 
 void kernel_collect(const Pass *pass, Kernel *kernel)

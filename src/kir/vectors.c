@@ -96,11 +96,9 @@ static Chunk *chunk_of(Vectors *v, const Buffer *buffer, const Arith *index,
         return NULL;
     const Arith *base = arith_addc(v->pass->ctx, index, -c);
     *lane = (int)(c - start);
-    for (int i = 0; i < v->nchunk; i++) {
-        Chunk *chunk = &v->chunk[i];
+    ARRAY_EACH_REF(Chunk *, chunk, v->chunk, v->nchunk)
         if (chunk->buffer == buffer && chunk->base == base && chunk->start == start)
             return chunk;
-    }
     if (v->nchunk == CHUNKS_MAX || arith_multiple(v->pass->ctx, base) % v->width != 0)
         return NULL;
     bool ends = arith_multiple(v->pass->ctx, buffer->count) % v->width == 0;
@@ -217,11 +215,9 @@ static const Var *declare(Vectors *v, const Buffer *buffer, const KExpr *value)
 // Local memory is aligned to its widest access.
 static void note_width(Vectors *v, const Buffer *buffer)
 {
-    for (int i = 0; i < v->kernel->locals.len; i++) {
-        Buffer *local = v->kernel->locals.at[i];
+    VEC_EACH(Buffer *, local, &v->kernel->locals)
         if (local == buffer)
             local->vector = MAX(local->vector, v->width);
-    }
 }
 
 static const Arith *chunk_place(const Vectors *v, const Chunk *chunk)

@@ -484,8 +484,7 @@ int64_t kernel_local_bytes(const Kernel *kernel)
 static int64_t private_bytes(const Block *block)
 {
     int64_t bytes = 0;
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
+    VEC_EACH(const Stm *, stm, block) {
         int64_t more =
             stm->kind == ST_ARRAY ? buffer_bytes(stm->buffer) : private_bytes(&stm->body);
         bytes += MIN(more, INT64_MAX / 2 - bytes);
@@ -502,8 +501,7 @@ int64_t kernel_private_bytes(const Kernel *kernel)
 
 static bool waits_inside(const Block *block, bool inside)
 {
-    for (int i = 0; i < block->len; i++) {
-        const Stm *stm = block->at[i];
+    VEC_EACH(const Stm *, stm, block) {
         bool item = stm->kind == ST_FOR && stm->loop == LOOP_LCL;
         if ((stm->kind == ST_BARRIER && inside) ||
             waits_inside(&stm->body, inside || item) || waits_inside(&stm->other, inside))

@@ -171,8 +171,7 @@ static Var *var_of(Windows *w, Load *load)
 static void open_windows(Windows *w, const Stm *loop)
 {
     const Arith *first = arith_const(w->pass->ctx, 0);
-    for (int i = 0; i < w->n; i++) {
-        Load *load = &w->load[i];
+    ARRAY_EACH_REF(Load *, load, w->load, w->n) {
         if (load->from == NONE && !load->gives)
             continue;
         load->var = var_of(w, load);
@@ -211,8 +210,7 @@ static const KExpr *rewrite(Windows *w, const KExpr *e, Block *body, bool certai
 static void rewrite_body(Windows *w, Stm *loop)
 {
     Block body = {0};
-    for (int i = 0; i < loop->body.len; i++) {
-        Stm *stm = loop->body.at[i];
+    VEC_EACH(Stm *, stm, &loop->body) {
         int k = stm->kind == ST_DECL && stm->value && stm->value->kind == K_LOAD
                     ? number_of(w, stm->value)
                     : NONE;
@@ -273,8 +271,7 @@ static void carry(Windows *w, Stm *loop, int64_t extent)
 static void walk_block(Windows *w, Block *block)
 {
     Block out = {0};
-    for (int i = 0; i < block->len; i++) {
-        Stm *stm = block->at[i];
+    VEC_EACH(Stm *, stm, block) {
         int64_t extent;
         walk_block(w, &stm->body);
         walk_block(w, &stm->other);

@@ -93,8 +93,7 @@ static const KExpr *side_left(Lower *l, const KExpr *e)
 
 void block_leave_side(Lower *l, Block *block)
 {
-    for (int i = 0; i < block->len; i++) {
-        Stm *stm = block->at[i];
+    VEC_EACH(Stm *, stm, block) {
         if (stm->value)
             stm->value = side_left(l, stm->value);
         block_leave_side(l, &stm->body);

@@ -166,8 +166,7 @@ static Buffer *rebound(Buffer *buffer, Buffer **formal, Buffer **actual, int n)
 static void launch_again(Lower *l, const Launches *step, Buffer **formal, Buffer **actual,
                          int n)
 {
-    for (int i = 0; i < step->len; i++) {
-        const Launch *from = &step->at[i];
+    VEC_EACH_REF(const Launch *, from, step) {
         Buffer **buffer = NEW_ARRAY(l->arena, Buffer *, from->kernel->params.len);
         for (int k = 0; k < from->kernel->params.len; k++)
             buffer[k] = rebound(from->buffer[k], formal, actual, n);
@@ -286,14 +285,12 @@ static void place_content(Lower *l, States *s, Content *content, const View *lik
     Buffer *buffer;
     int n = 0;
     whole_buffers(like, &buffer, &n);
-    for (int i = 0; i < s->rooms.len; i++) {
-        Room *room = &s->rooms.at[i];
+    VEC_EACH_REF(Room *, room, &s->rooms)
         if (room->busy > content->last && alike(room->buffer, buffer)) {
             content->buffer = room->buffer;
             room->busy = content->born;
             return;
         }
-    }
     state_new(l, like->type, "state", &content->buffer);
     VEC_PUSH(l->arena, &s->rooms, ((Room){content->buffer, content->born}));
 }

@@ -111,8 +111,7 @@ static int barriers(const Stream *s)
 {
     int n = 0, last = -1;
     bool older = false;
-    for (int i = 0; i < s->nfield; i++) {
-        const Field *field = &s->field[i];
+    ARRAY_EACH_REF(const Field *, field, s->field, s->nfield) {
         if (!field->shared)
             continue;
         older |= field->age > 0;
@@ -138,8 +137,7 @@ void make_shared(Stream *s)
     int64_t warps = (s->dims == 3 ? s->warps : 1) + 2 * warps_around(s);
     int64_t cells = warps * rows_kept(s) * s->lanes * s->cols + 2 * columns_around(s);
     s->line = cells;
-    for (int i = 0; i < s->nfield; i++) {
-        Field *field = &s->field[i];
+    ARRAY_EACH_REF(Field *, field, s->field, s->nfield) {
         if (!field->shared)
             continue;
         const Type *type = type_array(l->arena, arith_const(l->ctx, copies(s) * cells),

@@ -115,15 +115,13 @@ static void delay_inputs(Stream *s)
     int64_t *most = NEW_ARRAY(s->l->arena, int64_t, s->ngrid);
     for (int g = 0; g < s->nstate; g++)
         most[g] = INT64_MAX;
-    for (int k = 0; k < s->nfield; k++) {
-        const Field *reader = &s->field[k];
+    ARRAY_EACH_REF(const Field *, reader, s->field, s->nfield)
         for (int i = 0; is_wanted(s, reader) && i < sources(s, reader); i++) {
             Taken read = source(s, reader, i);
             if (read.from->step == 0 && read.from->grid < s->nstate)
                 most[read.from->grid] =
                     MIN(most[read.from->grid], reader->delay - read.off[0]);
         }
-    }
     for (int g = 0; g < s->nstate; g++)
         s->field[g].delay = most[g] == INT64_MAX ? 0 : MAX(most[g], 0);
 }
@@ -142,8 +140,7 @@ void stream_schedule(Stream *s)
         keep_rows(s, &s->field[i]);
     s->phases = 1;
     s->above = s->delay = 0;
-    for (int i = 0; i < s->nfield; i++) {
-        const Field *field = &s->field[i];
+    ARRAY_EACH_REF(const Field *, field, s->field, s->nfield) {
         if (!field->used || field->same >= 0)
             continue;
         s->phases = MAX(s->phases, field->depth);

@@ -218,11 +218,9 @@ static const Arith *offset_of(Stream *s, const Arith *index, int axis, int64_t *
 
 static void note_read(Stream *s, const Read *read)
 {
-    for (int i = 0; i < s->probing->reads.len; i++) {
-        const Read *old = &s->probing->reads.at[i];
+    VEC_EACH_REF(const Read *, old, &s->probing->reads)
         if (old->grid == read->grid && memcmp(old->off, read->off, sizeof old->off) == 0)
             return;
-    }
     if (s->probing->reads.len == READS_MAX)
         s->refused = "a cell reads too many others";
     else

@@ -31,8 +31,7 @@ static int64_t lines_of(const Stream *s)
 void make_windows(Stream *s)
 {
     Lower *l = s->l;
-    for (int i = 0; i < s->nfield; i++) {
-        Field *field = &s->field[i];
+    ARRAY_EACH_REF(Field *, field, s->field, s->nfield) {
         if (!field->used || field->same >= 0 || !field->depth)
             continue;
         int64_t cells = s->phases * lines_of(s) * s->cols;

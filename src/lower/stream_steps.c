@@ -34,8 +34,7 @@ static void add_steps(Stream *s, int64_t steps, int sign, TimeLoop *found)
     s->steps = steps;
     s->relay = 1;
     stream_schedule(s);
-    for (int i = 0; i < s->nfield; i++) {
-        const Field *field = &s->field[i];
+    ARRAY_EACH_REF(const Field *, field, s->field, s->nfield) {
         const Grid *grid = &s->grid[field->grid];
         int64_t bytes = MAX(scalar_info[grid->scalar->scalar].bytes, 4);
         if (!field->used || field->same >= 0)

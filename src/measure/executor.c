@@ -382,11 +382,9 @@ static DeviceLaunch device_launch(const Executor *executor, PreparedJob *prepare
 static bool is_passed(const Job *job, int buffer)
 {
     for (int i = 0; i < job->nlaunch; i++)
-        for (int k = 0; k < job->launch[i].narg; k++) {
-            const JobArg *arg = &job->launch[i].arg[k];
+        ARRAY_EACH_REF(const JobArg *, arg, job->launch[i].arg, job->launch[i].narg)
             if (job_reads(arg) && arg->buffer == buffer)
                 return true;
-        }
     return false;
 }
 

@@ -843,22 +843,18 @@ static void halt(Runner *runner)
 {
     AutoArena *arena = arena_new();
     Diags quiet = {.arena = arena};
-    for (int i = 0; i < runner->nworker; i++) {
-        Worker *worker = &runner->worker[i];
+    ARRAY_EACH_REF(Worker *, worker, runner->worker, runner->nworker)
         if (worker->state == WORKER_BUSY && worker->stage != STAGE_RUN &&
             worker->stage != STAGE_TIME)
             worker_end(worker, NULL);
-    }
     let_finish(runner, &quiet);
     report(runner->round);
-    for (int i = 0; i < runner->nworker; i++) {
-        Worker *worker = &runner->worker[i];
+    ARRAY_EACH_REF(Worker *, worker, runner->worker, runner->nworker)
         if (worker->state == WORKER_BUSY)
             worker_end(worker, NULL);
         else if (worker->state == WORKER_IDLE && holds_jobs(runner, worker))
             worker_send(worker, json_pack("{s:s}", "do", "drop"), STAGE_NONE, 0,
                         OPEN_LIMIT_S);
-    }
 }
 
 bool round_run(Runner *runner, int workers, Round *round, Diags *diags)

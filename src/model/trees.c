@@ -257,8 +257,7 @@ json_t *trees_save(const Trees *trees)
     json_t *thresholds = json_array(), *values = json_array();
     for (int i = 0; i < trees->nroot; i++)
         json_array_append_new(roots, json_integer(trees->root[i]));
-    for (int i = 0; i < trees->nnode; i++) {
-        const TreeNode *node = &trees->node[i];
+    ARRAY_EACH_REF(const TreeNode *, node, trees->node, trees->nnode) {
         json_array_append_new(features, json_integer(node->feature));
         json_array_append_new(lefts, json_integer(node->left));
         json_array_append_new(thresholds, json_real(node->threshold));

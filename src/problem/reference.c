@@ -172,8 +172,7 @@ static Layout lay_out(const ProblemData *data, const Unit *unit, Arena *arena)
     for (int i = 0; i < data->nbuffer; i++)
         layout.buffer[i] = i < data->ninput ? as_read(&data->buffer[i], arena)
                                             : as_pairs(&data->buffer[i], arena);
-    for (int i = 0; i < unit->launches.len; i++) {
-        const Launch *launch = &unit->launches.at[i];
+    VEC_EACH_REF(const Launch *, launch, &unit->launches)
         for (int k = 0; k < launch->kernel->params.len; k++) {
             int number = launch->buffer[k]->number;
             if (!launch->kernel->params.at[k]->formal || number >= data->ninput ||
@@ -182,7 +181,6 @@ static Layout lay_out(const ProblemData *data, const Unit *unit, Arena *arena)
             layout.buffer[layout.n] = as_pairs(&data->buffer[number], arena);
             layout.pairs[number] = layout.n++;
         }
-    }
     return layout;
 }
 

@@ -236,8 +236,8 @@ static void template_text(const Variants *variants, const Candidate *candidate, 
     buf_puts(text, "// ");
     put_comment(text, problem_label(variants->problem));
     buf_puts(text, "\n//\n// Launches, global in work-items:\n");
-    for (int i = 0; i < MIN(candidate->job.nlaunch, SHOWN_MOST); i++) {
-        const JobLaunch *launch = &candidate->job.launch[i];
+    ARRAY_EACH_REF(const JobLaunch *, launch, candidate->job.launch,
+                   MIN(candidate->job.nlaunch, SHOWN_MOST)) {
         buf_puts(text, "//   ");
         put_comment(text, launch->kernel);
         print_extent(text, "global", launch->global);

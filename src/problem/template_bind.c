@@ -25,8 +25,7 @@ static bool no_size(const Template *t, const char *name, Diags *diags)
 static bool bind_sizes(Problem *problem, Diags *diags)
 {
     Template *t = problem->template;
-    for (int k = 0; k < problem->nbinding; k++) {
-        const Binding *given = &problem->binding[k];
+    ARRAY_EACH_REF(const Binding *, given, problem->binding, problem->nbinding) {
         int i = 0;
         while (i < t->size.len && strcmp(t->size.at[i].name, given->name) != 0)
             i++;
@@ -50,13 +49,11 @@ static void define_sizes(const Template *t, Space *space)
 
 static void add_params(const Template *t)
 {
-    for (int i = 0; i < t->param.len; i++) {
-        const TemplateParam *p = &t->param.at[i];
+    VEC_EACH_REF(const TemplateParam *, p, &t->param)
         if (p->word)
             space_add_words(t->space, p->name, p->word, p->n);
         else
             space_write_as(t->space, space_add(t->space, p->name, p->value, p->n), p->form);
-    }
 }
 
 static bool constrain(const Template *t, Diags *diags)
@@ -277,8 +274,7 @@ static bool bind_list(const Template *t, const char *where, TemplateLaunch *laun
 static void resolve_args(const Template *t, TemplateLaunch *launch)
 {
     int n = 0;
-    for (int k = 0; k < launch->arg.len; k++) {
-        int i = launch->arg.at[k];
+    VEC_EACH(int, i, &launch->arg) {
         if (t->reference.kind == REFERENCE_C && t->arg.at[i].local)
             continue;
         if (t->reference.kind == REFERENCE_JUDGE && !template_is_array(&t->arg.at[i]))

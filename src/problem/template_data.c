@@ -89,8 +89,7 @@ static void fill_numbers(const TemplateArg *arg, const Fill *fill, uint64_t seed
     Rng rng = rng_new(seed);
     memset(to, 0, (size_t)(arg->count * arg->element->bytes));
     for (int64_t i = 0; i < arg->count / arg->width; i++, to += bytes)
-        for (int m = 0; m < arg->member.len; m++) {
-            const Member *member = &arg->member.at[m];
+        VEC_EACH_REF(const Member *, member, &arg->member) {
             char *at = to + member->offset;
             for (int k = 0; k < member->width; k++, at += member->element->bytes)
                 pack_one(member->element,
@@ -291,8 +290,7 @@ double template_bytes(const Problem *problem)
 {
     const Template *t = problem->template;
     double bytes = 0;
-    for (int i = 0; i < t->arg.len; i++) {
-        const TemplateArg *arg = &t->arg.at[i];
+    VEC_EACH_REF(const TemplateArg *, arg, &t->arg) {
         double size =
             !template_is_array(arg) || arg->fill.kind == FILL_VIEW || arg->unchecked
                 ? 0
@@ -307,8 +305,7 @@ Argument *template_arguments(const Problem *problem, Arena *arena, int *n)
     const Template *t = problem->template;
     Argument *argument = NEW_ARRAY(arena, Argument, MAX(t->arg.len, 1));
     *n = 0;
-    for (int i = 0; i < t->arg.len; i++) {
-        const TemplateArg *arg = &t->arg.at[i];
+    VEC_EACH_REF(const TemplateArg *, arg, &t->arg) {
         if (!template_is_array(arg))
             continue;
         int64_t *shape = NEW_ARRAY(arena, int64_t, DIMS_MAX + 1);
@@ -330,8 +327,7 @@ bool template_write(const Problem *problem, const ProblemData *data, int output,
                     const void *raw, const char *path, Diags *diags)
 {
     const Template *t = problem->template;
-    for (int i = 0; i < t->arg.len; i++) {
-        const TemplateArg *arg = &t->arg.at[i];
+    VEC_EACH_REF(const TemplateArg *, arg, &t->arg) {
         int64_t shape[DIMS_MAX + 1];
         if (arg->buffer != data->output[output])
             continue;

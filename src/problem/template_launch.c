@@ -76,14 +76,12 @@ static JobArg value_arg(const LaunchMaking *m, const TemplateArg *arg)
 {
     int bytes = arg->element->bytes * arg->width, k = 0;
     char *bits = arena_alloc(m->arena, (size_t)bytes);
-    for (int i = 0; i < arg->member.len; i++) {
-        const Member *member = &arg->member.at[i];
+    VEC_EACH_REF(const Member *, member, &arg->member)
         for (int lane = 0; lane < member->width; lane++) {
             double value = space_evaluate(m->t->scope, arg->value_expr[k++], &m->point);
             element_pack(member->element, &value, 1,
                          bits + member->offset + lane * member->element->bytes);
         }
-    }
     return (JobArg){.kind = ARG_BITS, .buffer = bytes, .bits = bits};
 }
 
@@ -105,8 +103,7 @@ static bool set_args(const LaunchMaking *m, const TemplateLaunch *from, JobLaunc
 {
     JobArg *args = NEW_ARRAY(m->arena, JobArg, 2 * from->arg.len + 1);
     to->arg = args;
-    for (int k = 0; k < from->arg.len; k++) {
-        int i = from->arg.at[k];
+    VEC_EACH(int, i, &from->arg) {
         const TemplateArg *arg = &m->t->arg.at[i];
         if (!from->passed && !template_passes(m->t, arg, &m->point))
             continue;

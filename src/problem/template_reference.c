@@ -428,13 +428,11 @@ static bool is_something_compared(const Expect *e)
 // The result says how many elements may be wrong: a reader judges by it.
 static bool say_spared(const Expect *e)
 {
-    for (int i = 0; i < e->t->arg.len; i++) {
-        const TemplateArg *arg = &e->t->arg.at[i];
+    VEC_EACH_REF(const TemplateArg *, arg, &e->t->arg)
         if (arg->spared > 0)
             *e->how = arena_printf(
                 e->arena, "%s; %lld of %lld elements of `%s` may be wrong", *e->how,
                 (long long)arg->spared, (long long)arg->count, arg->name);
-    }
     return true;
 }
 

@@ -75,14 +75,12 @@ static json_t *best_features(const Analysis *a)
 static json_t *predictions(const Analysis *a)
 {
     json_t *list = json_array();
-    for (int i = 0; i < ANALYSIS_MODELS; i++) {
-        const Prediction *p = &a->predicted[i];
+    ARRAY_EACH_REF(const Prediction *, p, a->predicted, ANALYSIS_MODELS)
         if (p->model && a->nkernel > 1)
             json_array_append_new(list, json_pack("{s:s, s:b, s:o, s:o}", "model", p->model,
                                                   "is_time", p->is_time, "value",
                                                   numbers(p->value, a->nkernel), "spearman",
                                                   json_finite(p->spearman)));
-    }
     return list;
 }
 

@@ -77,8 +77,7 @@ static void print_list(Buf *out, const char *title, const ResultList *list, Aren
     table_row(&table, list->key_name, list->keys);
     json_object_foreach(model, name, value) if (is_single(value))
         table_put(&table, "%s", name);
-    for (int i = 0; i < list->rows.len; i++) {
-        const ResultRow *row = &list->rows.at[i];
+    VEC_EACH_REF(const ResultRow *, row, &list->rows) {
         for (int k = 0; k < list->keys; k++)
             table_put(&table, "%s", cell(row->key[k], arena));
         json_object_foreach(model, name, value) if (is_single(value))

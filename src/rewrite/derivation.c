@@ -156,8 +156,7 @@ Rewriting *derivation_parse(Arena *arena, const Source *source, Diags *diags)
 
 void derivation_print(Buf *out, const Rewriting *rewriting)
 {
-    for (int i = 0; i < rewriting->steps.len; i++) {
-        const RuleStep *step = &rewriting->steps.at[i];
+    VEC_EACH_REF(const RuleStep *, step, &rewriting->steps) {
         buf_printf(out, "%s(", rule_info[step->rule].name);
         for (int k = 0; k < step->args.n; k++)
             buf_printf(out, "%s%lld", k ? ", " : "", (long long)step->args.at[k]);

@@ -303,8 +303,7 @@ void steps_define(Space *to, const Steps *script, const Space *space, const Step
 {
     for (int i = 0; i < nsize; i++)
         space_define(to, size[i].name, size[i].value);
-    for (int i = 0; i < script->defaults.len; i++) {
-        const Default *item = &script->defaults.at[i];
+    VEC_EACH_REF(const Default *, item, &script->defaults) {
         space_define(to, item->name, item->value);
         define_best(to, item->name, item->value, NULL);
     }
@@ -347,8 +346,7 @@ bool steps_check(const Steps *script, const Space *space, const StepsSize *size,
     int errors = diags->errors;
     Space *scratch = space_like(space);
     steps_define(scratch, script, space, size, nsize, NULL);
-    for (int i = 0; i < script->steps.len; i++) {
-        const Step *step = &script->steps.at[i];
+    VEC_EACH_REF(const Step *, step, &script->steps) {
         for (int k = 0; k < step->vary.len; k++)
             check_vary(script, space, scratch, &step->vary.at[k], diags);
         check_expression(scratch, step->where, diags);

@@ -252,8 +252,7 @@ static int survivors(Builder *b, int depth, uint64_t open)
 // Closes the checks that ranges show to hold; false if one cannot hold.
 static bool narrow(Builder *b, int depth, uint64_t *open)
 {
-    for (int i = 0; i < b->ncheck; i++) {
-        const ConstraintCheck *check = &b->check[i];
+    ARRAY_EACH_REF(const ConstraintCheck *, check, b->check, b->ncheck) {
         if (!(*open & check->bit) || check->last <= depth || !(check->depths >> depth & 1))
             continue;
         b->work += RANGE_WORK * (int64_t)check->constraint->ncode;

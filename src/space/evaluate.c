@@ -335,8 +335,7 @@ ValueRange constraint_range(const Constraint *constraint, const ValueRange *para
 {
     ValueRange stack[CONSTRAINT_STACK];
     int top = -1;
-    for (int k = 0; k < constraint->ncode; k++) {
-        const Code *code = &constraint->code[k];
+    ARRAY_EACH_REF(const Code *, code, constraint->code, constraint->ncode) {
         ValueRange *a = &stack[MAX(top, 0)];
         if (code->op == OP_NUMBER)
             stack[++top] = (ValueRange){code->number, code->number, false};

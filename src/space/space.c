@@ -473,11 +473,9 @@ static int group_params(const Space *space, uint64_t group[SPACE_PARAMS_MAX])
 
 static bool has_false_constant(const Space *space)
 {
-    for (int i = 0; i < space->constraints.len; i++) {
-        const Constraint *constraint = &space->constraints.at[i];
+    VEC_EACH_REF(const Constraint *, constraint, &space->constraints)
         if (!constraint->params && !constraint_holds(constraint, NULL))
             return true;
-    }
     return false;
 }
 
@@ -564,10 +562,8 @@ uint64_t space_number(const Space *space, const Point *point)
 {
     need_built(space);
     uint64_t number = 0;
-    for (int i = 0; i < space->ncomponent; i++) {
-        const Component *component = &space->component[i];
+    ARRAY_EACH_REF(const Component *, component, space->component, space->ncomponent)
         number = number * numbered(component) + component_number(component, point);
-    }
     return number;
 }
 

@@ -27,8 +27,7 @@ static void put_line(Buf *out, json_t *json)
 void wisdom_print(Buf *out, const Wisdom *wisdom)
 {
     put_line(out, json_pack("{s:s, s:i}", "forewarp", "wisdom", "format", WISDOM_FORMAT));
-    for (int i = 0; i < wisdom->len; i++) {
-        const StoreBest *plan = &wisdom->at[i];
+    VEC_EACH_REF(const StoreBest *, plan, wisdom)
         put_line(out, json_pack("{s:s, s:s, s:s, s:f, s:s, s:I, s:s, s:s, s:s, s:o, s:o}",
                                 "problem", plan->key.problem, "device", plan->key.device,
                                 "point", plan->point, "time_ns", plan->time_ns, "rigor",
@@ -37,7 +36,6 @@ void wisdom_print(Buf *out, const Wisdom *wisdom)
                                 "fingerprint", plan->key.fingerprint, "problem_hash",
                                 hash_json(plan->key.problem_hash), "space_hash",
                                 hash_json(plan->key.space_hash)));
-    }
 }
 
 // Reading -----------------------------------------------------------------------------

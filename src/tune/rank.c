@@ -179,8 +179,7 @@ static void open_worker(const Rank *rank, RankWorker *w)
 
 static void close_workers(Rank *rank)
 {
-    for (int i = 0; i < THREADS_MOST; i++) {
-        RankWorker *w = &rank->worker[i];
+    ARRAY_EACH_REF(RankWorker *, w, rank->worker, THREADS_MOST) {
         if (!w->own)
             continue;
         derive_free(w->derivation);

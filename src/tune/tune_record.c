@@ -25,11 +25,9 @@ static const double *trial_values(const Tune *t, const Point *point, double ns,
 
 static void value_trials(Tune *t)
 {
-    for (int i = 0; i < t->exchange.len; i++) {
-        ExchangeTrial *e = &t->exchange.at[i];
+    VEC_EACH_REF(ExchangeTrial *, e, &t->exchange)
         if (e->status == TRIAL_OK && !e->metric)
             e->metric = trial_values(t, &e->point, e->time_ns, &e->measures, t->arena);
-    }
 }
 
 static const char **metric_names(const Tune *t, Arena *arena)

@@ -42,8 +42,7 @@ void tune_keep_front(Tune *t, const Finalist *made)
     GoalValues own, other;
     int n = 0;
     goal_values(t->goal, &made->point, made->ns, &made->measures, &own);
-    for (int i = 0; i < t->front.len; i++) {
-        const Finalist *f = &t->front.at[i];
+    VEC_EACH_REF(const Finalist *, f, &t->front) {
         goal_values(t->goal, &f->point, f->ns, &f->measures, &other);
         if (goal_beats(t->goal, &other, &own))
             return; // then it beats none either

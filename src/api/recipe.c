@@ -89,8 +89,7 @@ static void add_open(Joining *j, OpenKind kind, int i, int k, const Arith *a, in
 {
     if (arith_is_const(a, NULL))
         return;
-    OpenNumber number = {kind, i, k, arith_text(a, j->arena), scale};
-    VEC_PUSH(j->arena, &j->open, number);
+    VEC_PUSH(j->arena, &j->open, (OpenNumber){kind, i, k, arith_text(a, j->arena), scale});
 }
 
 // The numbers of a unit's launches, which become those from `first` on.

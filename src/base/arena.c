@@ -127,6 +127,11 @@ void *arena_alloc(Arena *arena, size_t size)
     return memset(arena_raw(arena, size), 0, size);
 }
 
+void *arena_copy(Arena *arena, const void *from, size_t size)
+{
+    return memcpy(arena_raw(arena, size), from, size);
+}
+
 char *arena_strndup(Arena *arena, const char *text, size_t len)
 {
     return memcpy(arena_alloc(arena, len + 1), text, len);

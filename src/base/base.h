@@ -71,6 +71,7 @@ void arena_free(Arena *arena); // accepts NULL
 // Zeroed storage, aligned for any type; owner: the arena.
 void *arena_alloc(Arena *arena, size_t size);
 void *arena_raw(Arena *arena, size_t size); // not zeroed
+void *arena_copy(Arena *arena, const void *from, size_t size);
 char *arena_strdup(Arena *arena, const char *text);
 char *arena_strndup(Arena *arena, const char *text, size_t len);
 char *arena_printf(Arena *arena, const char *format, ...) FW_PRINTF(2, 3);
@@ -83,6 +84,8 @@ void arena_reset(Arena *arena, ArenaMark mark);
 #define NEW(arena, T)          ((T *)arena_alloc((arena), sizeof(T)))
 #define NEW_ARRAY(arena, T, n) ((T *)arena_alloc((arena), sizeof(T) * (size_t)(n)))
 #define NEW_RAW(arena, T, n)   ((T *)arena_raw((arena), sizeof(T) * (size_t)(n)))
+// One that is initialised: NEW_OF(arena, Var, .name = name, .type = type).
+#define NEW_OF(arena, T, ...) ((T *)arena_copy((arena), &(T){__VA_ARGS__}, sizeof(T)))
 
 // Heap allocation that cannot return NULL: out_of_memory ends the process.
 // size: what was asked for; 0: not known.
@@ -92,18 +95,19 @@ void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t size);
 char *xstrdup(const char *text);
 
-// Typed growable arrays in an arena: `VEC(int) v = {0}; VEC_PUSH(arena, &v, 3);`. Without
+// Typed growable arrays in an arena: `VEC(int) v = {0}; VEC_PUSH(arena, &v, 3);`, and
+// `VEC_PUSH(arena, &lives, (Life){.first = 3, .last = 5})`. Without
 // one (NULL) they are in memory of their own; owner: who has v, free(v.at).
 #define VEC(T)                                                                             \
     struct {                                                                               \
         T *at;                                                                             \
         int len, cap;                                                                      \
     }
-#define VEC_PUSH(arena, v, x)                                                              \
+#define VEC_PUSH(arena, v, ...)                                                            \
     ((v)->len == (v)->cap ? (void)((v)->at = vec_grow((arena), (v)->at, sizeof *(v)->at,   \
                                                       (v)->len, &(v)->cap))                \
                           : (void)0,                                                       \
-     (v)->at[(v)->len++] = (x))
+     (v)->at[(v)->len++] = (__VA_ARGS__))
 void *vec_grow(Arena *arena, void *at, size_t item, int len, int *cap);
 
 // Walk an array, or a VEC: each one's value is x in turn, or x points to it. What is pushed

@@ -14,8 +14,8 @@ static void diag_add(Diags *diags, DiagKind kind, Span span, const char *code,
     diags->world += kind == DIAG_WORLD;
     if (diags->list.len >= DIAGS_KEPT)
         return;
-    Diag diag = {kind, code, span, arena_vprintf(diags->arena, format, args)};
-    VEC_PUSH(diags->arena, &diags->list, diag);
+    VEC_PUSH(diags->arena, &diags->list,
+             (Diag){kind, code, span, arena_vprintf(diags->arena, format, args)});
 }
 
 bool diag_verror(Diags *diags, Span span, const char *code, const char *format,

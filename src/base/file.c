@@ -99,9 +99,7 @@ Source *source_read(const char *path, Arena *arena, const char **why)
         *why = kept;
         return NULL;
     }
-    Source *source = NEW(arena, Source);
-    *source = (Source){path, kept, len};
-    return source;
+    return NEW_OF(arena, Source, path, kept, len);
 }
 
 static bool write_all(FILE *f, const void *bytes, size_t len)

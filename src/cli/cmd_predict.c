@@ -53,13 +53,14 @@ static void by_counts(PredictCommand *p, const double count[PROPERTIES], bool li
         CountsKind kind = counts_kind(k); // some are not charged on every device
         bool free = kind == COUNTS_MINIMUM || kind == COUNTS_FUSED ||
                     kind == COUNTS_ARRAY || kind == COUNTS_PUT;
-        ChargedCount line = {.name = property_name(p, k),
-                             .like = like >= 0 && like != k ? property_name(p, like) : NULL,
-                             .count = count[k],
-                             .cost = cost[k],
-                             .error = p->weights.error[k] * count[k],
-                             .known = like >= 0 || free};
-        VEC_PUSH(p->o->arena, &p->lines, line);
+        VEC_PUSH(
+            p->o->arena, &p->lines,
+            (ChargedCount){.name = property_name(p, k),
+                           .like = like >= 0 && like != k ? property_name(p, like) : NULL,
+                           .count = count[k],
+                           .cost = cost[k],
+                           .error = p->weights.error[k] * count[k],
+                           .known = like >= 0 || free});
         if (counts_kind(k) >= COUNTS_GROUP)
             p->launch_s += cost[k];
     }
@@ -79,13 +80,13 @@ static void by_demands(PredictCommand *p, const Demand *demand, int n)
         p->part[demand_info[d].resource] += o->weight[d] * count;
         if (count == 0)
             continue;
-        ChargedCount line = {
-            .name = demand_info[d].name,
-            .count = count,
-            .cost = cost[d],
-            .error = o->weight[d] > 0 ? cost[d] * o->error[d] / o->weight[d] : 0,
-            .known = o->support[d] > 0};
-        VEC_PUSH(p->o->arena, &p->lines, line);
+        VEC_PUSH(p->o->arena, &p->lines,
+                 (ChargedCount){
+                     .name = demand_info[d].name,
+                     .count = count,
+                     .cost = cost[d],
+                     .error = o->weight[d] > 0 ? cost[d] * o->error[d] / o->weight[d] : 0,
+                     .known = o->support[d] > 0});
     }
     p->launch_s = cost[DEMAND_LAUNCH] + cost[DEMAND_GROUP];
 }

@@ -96,9 +96,9 @@ static bool parse_metric(Options *o, char *text)
         return wrong(o, "--metric takes NAME=EXPRESSION", text);
     if (eq)
         *eq = 0;
-    GoalText metric = {text, eq ? eq + 1 : text,
-                       arena_printf(o->arena, "--metric %s", text)};
-    VEC_PUSH(o->arena, &o->goal.metric, metric);
+    VEC_PUSH(
+        o->arena, &o->goal.metric,
+        (GoalText){text, eq ? eq + 1 : text, arena_printf(o->arena, "--metric %s", text)});
     return true;
 }
 

@@ -39,8 +39,7 @@ static CarriedWay later(CarriedWay a, CarriedWay b)
 
 static void set_name(Chainer *c, const void *name, CarriedWay way)
 {
-    NamedWay named = {name, way};
-    VEC_PUSH(c->arena, &c->names, named);
+    VEC_PUSH(c->arena, &c->names, (NamedWay){name, way});
 }
 
 static CarriedWay find_name(const Chainer *c, const void *name)

@@ -110,8 +110,7 @@ static int floor_column(Sum *s, const SumRow *row, int64_t den)
         sum_refuse(s, "too many floors");
         return -1;
     }
-    FloorRow floor = {*row, den};
-    VEC_PUSH(s->arena, &s->floors, floor);
+    VEC_PUSH(s->arena, &s->floors, (FloorRow){*row, den});
     return SUM_FLOOR + s->floors.len - 1;
 }
 
@@ -727,8 +726,7 @@ static bool eliminate(Sum *s, Todo t, Pieces *pieces, int depth)
         if (!t.poly.len || !simplify(s, &t.system))
             return !s->refused;
         if (!t.alive) {
-            Piece piece = {t.system, t.poly};
-            VEC_PUSH(s->arena, pieces, piece);
+            VEC_PUSH(s->arena, pieces, (Piece){t.system, t.poly});
             return true;
         }
         if (!by_equality(s, &t, &done))

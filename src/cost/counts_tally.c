@@ -61,8 +61,7 @@ void tally_item(Tally *t, const Domain *domain, int property, int64_t times)
             t->items.at[i].times += times;
             return;
         }
-    CountedItem item = {domain, property, times};
-    VEC_PUSH(t->arena, &t->items, item);
+    VEC_PUSH(t->arena, &t->items, (CountedItem){domain, property, times});
 }
 
 // Values ------------------------------------------------------------------------------
@@ -72,8 +71,7 @@ static void note_array(Tally *t, const Buffer *buffer, bool store)
     for (int i = 0; i < t->arrays.len; i++)
         if (t->arrays.at[i].buffer == buffer && t->arrays.at[i].store == store)
             return;
-    ArrayUse use = {buffer, store};
-    VEC_PUSH(t->arena, &t->arrays, use);
+    VEC_PUSH(t->arena, &t->arrays, (ArrayUse){buffer, store});
 }
 
 static void tally_access(Tally *t, const Buffer *buffer, const Arith *index,
@@ -236,8 +234,8 @@ static void tally_stm(Tally *t, const Stm *stm)
     case ST_ARRAY: return;
     case ST_STORE: tally_access(t, stm->buffer, stm->index, stm->value->type, true); return;
     case ST_INT: {
-        Definition def = {stm->iter, stm->value ? NULL : stm->index};
-        VEC_PUSH(t->arena, &t->defs, def);
+        VEC_PUSH(t->arena, &t->defs,
+                 (Definition){stm->iter, stm->value ? NULL : stm->index});
         scope_declare(&t->scope, stm, 0);
         return;
     }

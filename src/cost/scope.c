@@ -29,8 +29,7 @@ static BoundVar *bind_size(Scope *s, const Arith *var)
         binding_find(s->setting->binding, s->setting->nbinding, var->name);
     if (!size)
         return NULL;
-    BoundVar *bound = NEW(s->arena, BoundVar);
-    *bound = (BoundVar){.var = var, .at = size->value};
+    BoundVar *bound = NEW_OF(s->arena, BoundVar, .var = var, .at = size->value);
     VEC_PUSH(s->arena, &s->bounds, bound);
     table_push(&s->table, (Key){var, NULL, NULL}, s->bounds.len - 1);
     return bound;

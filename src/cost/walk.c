@@ -34,8 +34,7 @@ static Before enter(CostWalk *w, const KExpr *cond, bool negated)
         w->unguarded *= 0.5;
         return before;
     }
-    Guard guard = {cond->cond, cond->n, negated};
-    VEC_PUSH(w->arena, &w->guards, guard);
+    VEC_PUSH(w->arena, &w->guards, (Guard){cond->cond, cond->n, negated});
     w->exec = w->unguarded * scope_share(&w->scope, w->guards.at, w->guards.len);
     before.rare = 2 * w->exec < before.exec;
     w->border += before.rare;
@@ -69,8 +68,8 @@ static void use_var(CostWalk *w, const Var *var)
         return;
     }
     table_push(&w->live, (Key){var, NULL, NULL}, w->ranges.len);
-    WordRange range = {w->position, w->position, words_of(var->type)};
-    VEC_PUSH(w->arena, &w->ranges, range);
+    VEC_PUSH(w->arena, &w->ranges,
+             (WordRange){w->position, w->position, words_of(var->type)});
 }
 
 static void tell_access(CostWalk *w, CountedAccess *access)
@@ -96,8 +95,8 @@ static void note_access(CostWalk *w, const Buffer *buffer, const Arith *index,
     int width = type->kind == T_VECTOR ? type->width : 1;
     (store ? w->stores : w->loads)[buffer->space] += w->exec;
     if (!store) {
-        WordRange range = {w->position, w->position, words_of(type)};
-        VEC_PUSH(w->arena, &w->ranges, range);
+        VEC_PUSH(w->arena, &w->ranges,
+                 (WordRange){w->position, w->position, words_of(type)});
     }
     if (!store && buffer->space == MEM_GLOBAL && !w->border)
         w->flight += width * scalar_info[buffer->scalar].bytes;
@@ -141,8 +140,7 @@ static double function_flops(CostWalk *w, const Function *function)
         if (w->costs.at[i].function == function)
             return w->costs.at[i].flops;
     double flops = function->body ? expr_flops(w, function->body) : function->flops;
-    Cost cost = {function, flops};
-    VEC_PUSH(w->arena, &w->costs, cost);
+    VEC_PUSH(w->arena, &w->costs, (Cost){function, flops});
     return flops;
 }
 

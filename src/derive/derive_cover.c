@@ -401,8 +401,8 @@ static void begin_chain(LetChain *c, const Point *point, int cover)
 
 static void add_unstored(LetChain *c, const Param *param, int stage)
 {
-    UnstoredStage found = {param, stage < c->p->script.ncall && c->local[stage]};
-    VEC_PUSH(c->r->arena, &c->unstored->stages, found);
+    VEC_PUSH(c->r->arena, &c->unstored->stages,
+             (UnstoredStage){param, stage < c->p->script.ncall && c->local[stage]});
 }
 
 void cover_begin(const Derivation *d, const Point *point, Rewriter *r, Unstored *unstored)

@@ -704,8 +704,7 @@ static const KExpr *as_float(Printer *p, const KExpr *e)
                                                  : type_scalar(S_FLOAT);
     if (!is_held(p, e))
         return e;
-    KExpr *cast = NEW(p->arena, KExpr);
-    *cast = *e;
+    KExpr *cast = arena_copy(p->arena, e, sizeof(KExpr));
     cast->type = type;
     if (e->kind == K_LITERAL)
         return cast;

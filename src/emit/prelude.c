@@ -68,8 +68,8 @@ static const KExpr *body_let(Body *b, const Expr *expr)
 
 static const KExpr *body_value(Body *b, const Expr *expr)
 {
-    KExpr *e = NEW(b->p->arena, KExpr);
-    *e = (KExpr){.type = expr->type, .number = expr->number, .arith = expr->num[0]};
+    KExpr *e = NEW_OF(b->p->arena, KExpr, .type = expr->type, .number = expr->number,
+                      .arith = expr->num[0]);
     const KExpr **arg = NEW_ARRAY(b->p->arena, const KExpr *, expr->narg);
     e->op = expr->op;
     e->callee = expr->callee;

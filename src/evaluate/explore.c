@@ -407,8 +407,7 @@ static const Explored *read_steps(Explorer *x, const char *text)
     char *lines = arena_strdup(x->arena, text);
     for (char *end = lines; (end = strchr(end, ';'));)
         *end = '\n';
-    Source *source = NEW(x->arena, Source);
-    *source = (Source){"the exploration", lines, strlen(lines)};
+    Source *source = NEW_OF(x->arena, Source, "the exploration", lines, strlen(lines));
     Explored *found = NEW(x->arena, Explored);
     const Rewriting *steps = derivation_parse(x->arena, source, x->diags);
     if (!steps)

@@ -71,8 +71,7 @@ static bool read_row(Loadings *table, const char *path, int line, char *text, Di
 
 Loadings *loadings_read(const char *path, Arena *arena, Diags *diags)
 {
-    Loadings *table = NEW(arena, Loadings);
-    *table = (Loadings){.device = "", .arena = arena};
+    Loadings *table = NEW_OF(arena, Loadings, .device = "", .arena = arena);
     AutoBuf text = buf_new();
     bool ok = dataset_text(path, &text, diags);
     char *save = NULL;

@@ -71,8 +71,8 @@ static void count_threads(Elementary *f)
 Elementary *define_function(Script *script, const Program *program, const Function *def,
                             Diags *diags)
 {
-    Elementary *f = NEW(script->arena, Elementary);
-    *f = (Elementary){.name = def->name, .span = def->span, .def = def, .program = program};
+    Elementary *f = NEW_OF(script->arena, Elementary, .name = def->name, .span = def->span,
+                           .def = def, .program = program);
     if (def->nparam < 1 || def->nparam > ARITY_MAX)
         return diag_null(diags, def->span, "F006", "a function has 1 to %d parameters",
                          ARITY_MAX);

@@ -191,9 +191,8 @@ static void read_type(ScriptReader *r)
                    name.text);
         return;
     }
-    TypeName *made = NEW(r->script->arena, TypeName);
-    *made = (TypeName){name.text, type};
-    VEC_PUSH(r->script->arena, &r->draft->types, made);
+    VEC_PUSH(r->script->arena, &r->draft->types,
+             NEW_OF(r->script->arena, TypeName, name.text, type));
 }
 
 // Functions -----------------------------------------------------------------------------
@@ -300,8 +299,8 @@ static void take_def(ScriptReader *r, const Program *program, const Function *de
 static void take_defs(ScriptReader *r)
 {
     Script *script = r->script;
-    Source *source = NEW(script->arena, Source);
-    *source = (Source){r->source->name, r->defs, r->source->len};
+    Source *source =
+        NEW_OF(script->arena, Source, r->source->name, r->defs, r->source->len);
     Program *program = ir_parse(script->ir, source, r->diags);
     if (program && ir_infer(program, r->diags))
         program = ir_bind_some(program, script->sizes.at, script->sizes.len, r->diags);

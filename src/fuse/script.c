@@ -41,16 +41,10 @@ static int need_variable(Resolver *r, const Name *name)
 // The sum of elements of a type over all instances.
 static const Elementary *sum_function(Resolver *r, const Type *type)
 {
-    Elementary *f = NEW(r->script->arena, Elementary);
-    *f = (Elementary){.kind = FUNCTION_SUM,
-                      .name = "sum",
-                      .nparam = 1,
-                      .param = {"x"},
-                      .type = {type, type},
-                      .words = {type_words(type), type_words(type)},
-                      .nimpl = 1,
-                      .threads = {1}};
-    return f;
+    return NEW_OF(r->script->arena, Elementary, .kind = FUNCTION_SUM, .name = "sum",
+                  .nparam = 1, .param = {"x"}, .type = {type, type},
+                  .words = {type_words(type), type_words(type)}, .nimpl = 1,
+                  .threads = {1});
 }
 
 static const Elementary *need_function(Resolver *r, const Statement *s)

@@ -74,8 +74,7 @@ static void bind_expr(const Bind *b, Expr *e)
 static Function *copy_function(const Bind *b, const Function *f)
 {
     Ir *ir = b->to->ir;
-    Function *copy = NEW(ir->arena, Function);
-    *copy = *f;
+    Function *copy = arena_copy(ir->arena, f, sizeof(Function));
     Expr *body = f->body ? f->body : expr_literal(ir, 0, false);
     Expr *lambda = expr_clone(ir, expr_lambda(ir, f->params, f->nparam, body));
     copy->params = lambda->params;
@@ -338,11 +337,8 @@ static Program *bind(const Program *program, const Binding *binding, int n, bool
                      bool open, Diags *diags)
 {
     Arena *arena = program->ir->arena;
-    Program *to = NEW(arena, Program);
-    *to = (Program){.ir = program->ir,
-                    .source = program->source,
-                    .math = program->math,
-                    .extra = program->extra};
+    Program *to = NEW_OF(arena, Program, .ir = program->ir, .source = program->source,
+                         .math = program->math, .extra = program->extra);
     Bind b = {program,
               to,
               diags,

@@ -15,9 +15,7 @@
 
 Param *param_new(Ir *ir, const char *name, const Type *type)
 {
-    Param *param = NEW(ir->arena, Param);
-    *param = (Param){.name = name, .type = type, .id = ir->next_id++};
-    return param;
+    return NEW_OF(ir->arena, Param, .name = name, .type = type, .id = ir->next_id++);
 }
 
 Expr *expr_new(Ir *ir, ExprKind kind, Span span)
@@ -149,8 +147,7 @@ static Expr *copy_use(Ir *ir, const Expr *expr, const Rename *env)
         env = env->outer;
     if (env && env->value)
         return expr_clone(ir, env->value);
-    Expr *use = NEW(ir->arena, Expr);
-    *use = *expr;
+    Expr *use = arena_copy(ir->arena, expr, sizeof(Expr));
     if (env)
         use->param = env->to;
     return use;
@@ -172,8 +169,7 @@ static Expr *copy(Ir *ir, const Expr *expr, const Rename *env)
 {
     if (expr->kind == E_PARAM)
         return copy_use(ir, expr, env);
-    Expr *to = NEW(ir->arena, Expr);
-    *to = *expr;
+    Expr *to = arena_copy(ir->arena, expr, sizeof(Expr));
     to->arg = NEW_ARRAY(ir->arena, Expr *, expr->narg);
     if (expr->kind == E_LAMBDA) {
         to->params = NEW_ARRAY(ir->arena, Param *, expr->nparam);

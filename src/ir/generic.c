@@ -109,8 +109,7 @@ Function *instance_function(const Instance *instance)
 {
     Ir *ir = instance->ir;
     const Function *f = instance->of;
-    Function *copy = NEW(ir->arena, Function);
-    *copy = *f;
+    Function *copy = arena_copy(ir->arena, f, sizeof(Function));
     Expr *lambda = expr_clone(ir, expr_lambda(ir, f->params, f->nparam, f->body));
     copy->ngeneric = 0;
     copy->params = lambda->params;

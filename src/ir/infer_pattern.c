@@ -75,8 +75,8 @@ static void record(Infer *in, const Expr *e, const Arith *lhs, const Arith *rhs,
     VEC_EACH_REF(const Condition *, old, &in->program->conditions)
         if (old->lhs == lhs && old->rhs == rhs && old->span.start == e->span.start)
             return;
-    Condition condition = {lhs, rhs, e->span, needs_text(in, e, needs)};
-    VEC_PUSH(in->ir->arena, &in->program->conditions, condition);
+    VEC_PUSH(in->ir->arena, &in->program->conditions,
+             (Condition){lhs, rhs, e->span, needs_text(in, e, needs)});
 }
 
 // lhs >= 0, where `here` is what the user should look at.

@@ -171,9 +171,7 @@ static Val eval_op(Interp *in, const Expr *e, const InterpEnv *env)
 static const InterpEnv *bind_param(Interp *in, const Param *param, Val val,
                                    const InterpEnv *outer)
 {
-    InterpEnv *env = NEW(in->arena, InterpEnv);
-    *env = (InterpEnv){param, val, outer};
-    return env;
+    return NEW_OF(in->arena, InterpEnv, param, val, outer);
 }
 
 static Val lookup(const Param *param, const InterpEnv *env)

@@ -54,8 +54,7 @@ static Span span_from(const Lexer *l, size_t start)
 
 static Token *push(Lexer *l, TokenKind kind, size_t start)
 {
-    Token token = {.kind = kind, .span = span_from(l, start)};
-    VEC_PUSH(l->arena, &l->out, token);
+    VEC_PUSH(l->arena, &l->out, (Token){.kind = kind, .span = span_from(l, start)});
     return &l->out.at[l->out.len - 1];
 }
 

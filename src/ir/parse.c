@@ -183,8 +183,8 @@ static void declare(Parser *p, Token name, const Arith *size, Function *function
         fail(p, name.span, "P018", "the text declares more than %d names", DECLARED_MAX);
     if (p->globals.len >= DECLARED_MAX)
         return;
-    Global *global = NEW(p->ir->arena, Global);
-    *global = (Global){name.text, name.span, size, function, false};
+    Global *global =
+        NEW_OF(p->ir->arena, Global, name.text, name.span, size, function, false);
     VEC_PUSH(p->ir->arena, &p->globals, global);
     map_put(&p->by_name, name.text, global);
 }
@@ -423,8 +423,7 @@ static void add_param(Parser *p, Token name)
             fail(p, name.span, "P007", "two parameters are called `%s`", name.text);
     Param *param = param_new(p->ir, name.text, NULL);
     param->span = name.span;
-    Local local = {name.text, param, -1};
-    VEC_PUSH(p->ir->arena, &p->local, local);
+    VEC_PUSH(p->ir->arena, &p->local, (Local){name.text, param, -1});
 }
 
 // `a, b: float, c: int`: the type of a group is that of all its names.
@@ -462,8 +461,8 @@ static void parse_generics(Parser *p, Function *f)
         OpenName open = {.name = name.text};
         bool is_type = name.text[0] >= 'a' && name.text[0] <= 'z';
         if (is_type) {
-            Function *convert = NEW(arena, Function);
-            *convert = (Function){.name = name.text, .span = name.span, .nparam = 1};
+            Function *convert =
+                NEW_OF(arena, Function, .name = name.text, .span = name.span, .nparam = 1);
             open.type = type_open(arena, name.text);
             open.convert = convert;
         } else {

@@ -67,9 +67,7 @@ const Type *type_vector(Scalar scalar, int width)
 
 const Type *type_open(Arena *arena, const char *name)
 {
-    Type *type = NEW(arena, Type);
-    *type = (Type){.kind = T_SCALAR, .scalar = SCALARS, .name = name};
-    return type;
+    return NEW_OF(arena, Type, .kind = T_SCALAR, .scalar = SCALARS, .name = name);
 }
 
 const Type *type_tuple(Arena *arena, const Type *const *item, int n)
@@ -77,8 +75,7 @@ const Type *type_tuple(Arena *arena, const Type *const *item, int n)
     const Type **copy = NEW_ARRAY(arena, const Type *, n);
     for (int i = 0; i < n; i++)
         copy[i] = item[i];
-    Type *type = NEW(arena, Type);
-    *type = (Type){.kind = T_TUPLE, .n = n, .item = copy};
+    Type *type = NEW_OF(arena, Type, .kind = T_TUPLE, .n = n, .item = copy);
     for (int i = 0; i < n; i++)
         if (__builtin_add_overflow(type->leaves, type_leaves(item[i]), &type->leaves))
             type->leaves = INT_MAX;
@@ -93,9 +90,7 @@ int type_leaves(const Type *type)
 
 const Type *type_array(Arena *arena, const Arith *len, const Type *elem)
 {
-    Type *type = NEW(arena, Type);
-    *type = (Type){.kind = T_ARRAY, .len = len, .elem = elem};
-    return type;
+    return NEW_OF(arena, Type, .kind = T_ARRAY, .len = len, .elem = elem);
 }
 
 static bool same_items(ArithCtx *ctx, const Type *a, const Type *b)

@@ -112,8 +112,7 @@ static const Side *sides_for(Ahead *a, const Side *sides, const KExpr *cond)
 
 static const KExpr *made_for(Ahead *a, const KExpr *e)
 {
-    KExpr *made = NEW(a->pass->arena, KExpr);
-    *made = *e;
+    KExpr *made = arena_copy(a->pass->arena, e, sizeof(KExpr));
     if (e->arith)
         made->arith = moved(a, e->arith);
     if (e->kind == K_LOAD) {
@@ -151,9 +150,9 @@ static void add_made(Ahead *a, Block *block, StmKind kind, const Stm *decl,
 static Stm *named_value(Ahead *a, Stm *store)
 {
     Stm *decl = NEW(a->pass->arena, Stm);
-    Var *var = NEW(a->pass->arena, Var);
-    *var = (Var){.name = name_fresh(a->pass->arena, a->kernel, "next", &a->names),
-                 .type = store->value->type};
+    Var *var = NEW_OF(a->pass->arena, Var,
+                      .name = name_fresh(a->pass->arena, a->kernel, "next", &a->names),
+                      .type = store->value->type);
     *decl = (Stm){.kind = ST_DECL, .var = var, .value = store->value};
     store->value = kexpr_var(a->pass->arena, var);
     return decl;

@@ -77,8 +77,8 @@ static void add_access(Flow *f, const Buffer *buffer, const Arith *index, const 
         return;
     int width = type->kind == T_VECTOR ? type->width : 1;
     Access access = {.buffer = buffer, .index = index, .width = width, .write = write};
-    Event event = {.kind = EV_ACCESS, .access = intern_access(f, &access)};
-    VEC_PUSH(f->arena, &f->events, event);
+    VEC_PUSH(f->arena, &f->events,
+             (Event){.kind = EV_ACCESS, .access = intern_access(f, &access)});
 }
 
 static const Type whole = {.kind = T_VECTOR, .width = INT32_MAX};
@@ -95,8 +95,7 @@ static void add_loads(Flow *f, const KExpr *e)
 
 static int add_event(Flow *f, EventKind kind, Stm *barrier)
 {
-    Event event = {.kind = kind, .barrier = barrier};
-    VEC_PUSH(f->arena, &f->events, event);
+    VEC_PUSH(f->arena, &f->events, (Event){.kind = kind, .barrier = barrier});
     return f->events.len - 1;
 }
 

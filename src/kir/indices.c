@@ -78,9 +78,9 @@ static const Arith *new_variable(Indices *x, const Arith *part)
 static void declare(Indices *x, Entry *entry, int depth)
 {
     entry->var = new_variable(x, entry->part);
-    Stm *stm = NEW(x->pass->arena, Stm);
-    *stm = (Stm){.kind = ST_INT, .iter = entry->var, .index = entry->part};
-    VEC_PUSH(x->arena, &x->level[depth].made, stm);
+    VEC_PUSH(x->arena, &x->level[depth].made,
+             NEW_OF(x->pass->arena, Stm, .kind = ST_INT, .iter = entry->var,
+                    .index = entry->part));
 }
 
 // The open blocks by number, from the outermost one.
@@ -113,8 +113,7 @@ static Entry *entry_of(Indices *x, const Arith *part)
     Table *keys = &x->level[depth].keys;
     int i = table_find(keys, key);
     if (i < 0 && !x->rewriting) {
-        Entry fresh = {.part = part};
-        VEC_PUSH(x->arena, &x->entries, fresh);
+        VEC_PUSH(x->arena, &x->entries, (Entry){.part = part});
     }
     if (i < 0)
         table_push(keys, key, x->next);
@@ -153,8 +152,7 @@ static const KExpr *visit(Indices *x, const KExpr *e)
     }
     if (!arg && index == e->arith)
         return e;
-    KExpr *copy = NEW(x->pass->arena, KExpr);
-    *copy = *e;
+    KExpr *copy = arena_copy(x->pass->arena, e, sizeof(KExpr));
     copy->arith = index;
     copy->arg = arg ? arg : e->arg;
     return copy;

@@ -169,16 +169,14 @@ static const Side *inside_sides(InteriorSplit *s, const Side *from, const KExpr 
     Side *to = NEW_ARRAY(s->pass->arena, Side, 2);
     for (int i = 0; i < 2; i++)
         to[i] = (Side){inside_side(s, from[i].outer), cond, from[i].holds};
-    Moved moved = {from, to};
-    VEC_PUSH(s->pass->arena, &s->moved, moved);
+    VEC_PUSH(s->pass->arena, &s->moved, (Moved){from, to});
     return to;
 }
 
 // Asks for a condition; gives it as it reads in the interior.
 static const KExpr *need_cond(InteriorSplit *s, const KExpr *cond)
 {
-    KExpr *copy = NEW(s->pass->arena, KExpr);
-    *copy = *cond;
+    KExpr *copy = arena_copy(s->pass->arena, cond, sizeof(KExpr));
     const Arith **part = NEW_ARRAY(s->pass->arena, const Arith *, cond->n);
     for (int i = 0; i < cond->n; i++)
         need(s, part[i] = inside_index(s, cond->cond[i]));
@@ -201,8 +199,7 @@ static const KExpr *inside_value(InteriorSplit *s, const KExpr *k);
 
 static const KExpr *copy_value(InteriorSplit *s, const KExpr *k)
 {
-    KExpr *copy = NEW(s->pass->arena, KExpr);
-    *copy = *k;
+    KExpr *copy = arena_copy(s->pass->arena, k, sizeof(KExpr));
     copy->arith = inside_index(s, k->arith);
     if (k->kind == K_LOAD)
         copy->side = inside_side(s, k->side);
@@ -240,8 +237,7 @@ static void inside_stm(InteriorSplit *s, const Stm *from, Block *to)
         inside_block(s, &from->body, to);
         return;
     }
-    Stm *stm = NEW(s->pass->arena, Stm);
-    *stm = *from;
+    Stm *stm = arena_copy(s->pass->arena, from, sizeof(Stm));
     stm->body = stm->other = (Block){0};
     stm->index = inside_index(s, from->index);
     stm->value = inside_value(s, from->value);
@@ -286,9 +282,8 @@ static const KExpr *interior_test(const InteriorSplit *s)
     for (int i = 0; i < s->ncond; i++)
         if (!implied(s, i))
             cond[n++] = s->cond[i];
-    KExpr *test = NEW(s->pass->arena, KExpr);
-    *test = (KExpr){.kind = K_COND, .type = type_scalar(S_BOOL), .cond = cond, .n = n};
-    return test;
+    return NEW_OF(s->pass->arena, KExpr, .kind = K_COND, .type = type_scalar(S_BOOL),
+                  .cond = cond, .n = n);
 }
 
 static void split_block(Pass *pass, Block *block)

@@ -42,8 +42,7 @@ static State *state_of(Loads *l, const Buffer *buffer)
     for (int i = 0; i < l->states.len; i++)
         if (l->states.at[i].buffer == buffer)
             return &l->states.at[i];
-    State state = {.buffer = buffer};
-    VEC_PUSH(l->arena, &l->states, state);
+    VEC_PUSH(l->arena, &l->states, (State){.buffer = buffer});
     return &l->states.at[l->states.len - 1];
 }
 
@@ -71,11 +70,9 @@ static LoadEntry *find_entry(Loads *l, const KExpr *e)
 
 static const Var *declare_load(Loads *l, const KExpr *e)
 {
-    Var *var = NEW(l->pass->arena, Var);
-    *var = (Var){new_name(l, e->buffer), e->type, true};
-    Stm *decl = NEW(l->pass->arena, Stm);
-    *decl = (Stm){.kind = ST_DECL, .var = var, .value = e};
-    VEC_PUSH(l->pass->arena, l->out, decl);
+    Var *var = NEW_OF(l->pass->arena, Var, new_name(l, e->buffer), e->type, true);
+    VEC_PUSH(l->pass->arena, l->out,
+             NEW_OF(l->pass->arena, Stm, .kind = ST_DECL, .var = var, .value = e));
     return var;
 }
 
@@ -83,8 +80,7 @@ static const Var *declare_load(Loads *l, const KExpr *e)
 static void open_entry(Loads *l, const KExpr *e, const Stm *stm)
 {
     if (!l->rewriting) {
-        LoadEntry fresh = {0};
-        VEC_PUSH(l->arena, &l->entries, fresh);
+        VEC_PUSH(l->arena, &l->entries, (LoadEntry){0});
     }
     LoadEntry *entry = &l->entries.at[l->next];
     entry->version = state_of(l, e->buffer)->version;
@@ -123,8 +119,7 @@ static const KExpr *visit_args(Loads *l, const KExpr *e)
     }
     if (!arg)
         return e;
-    KExpr *copy = NEW(l->pass->arena, KExpr);
-    *copy = *e;
+    KExpr *copy = arena_copy(l->pass->arena, e, sizeof(KExpr));
     copy->arg = arg;
     return copy;
 }

@@ -37,11 +37,9 @@ static Stm *both_of(Pairs *p, const Stm *a, const Stm *b)
     const KExpr **arg = NEW_ARRAY(p->pass->arena, const KExpr *, 4);
     for (int i = 0; i < 4; i++)
         arg[i] = (i < 2 ? a : b)->value->arg[i % 2];
-    KExpr *value = NEW(p->pass->arena, KExpr);
-    *value = (KExpr){
-        .kind = K_VECTOR, .type = type_vector(a->buffer->scalar, 4), .n = 4, .arg = arg};
-    Stm *stm = NEW(p->pass->arena, Stm);
-    *stm = *a;
+    KExpr *value = NEW_OF(p->pass->arena, KExpr, .kind = K_VECTOR,
+                          .type = type_vector(a->buffer->scalar, 4), .n = 4, .arg = arg);
+    Stm *stm = arena_copy(p->pass->arena, a, sizeof(Stm));
     stm->value = value;
     stm->apart = GROUP;
     return stm;

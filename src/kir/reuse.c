@@ -268,8 +268,8 @@ static bool fits_better(const Life *life, const Buffer *a, const Buffer *than)
 
 static void put_barrier(Reuse *r, Block *block, int at)
 {
-    Stm *barrier = NEW(r->pass->arena, Stm);
-    *barrier = (Stm){.kind = ST_BARRIER, .fence_local = true, .fence_global = true};
+    Stm *barrier = NEW_OF(r->pass->arena, Stm, .kind = ST_BARRIER, .fence_local = true,
+                          .fence_global = true);
     VEC_PUSH(r->pass->arena, block, barrier);
     for (int i = block->len - 1; i > at; i--)
         block->at[i] = block->at[i - 1];

@@ -150,8 +150,7 @@ static void begin_copies(Ring *r, const Arith *iteration, Block *to)
         const KExpr *from = copied_load(r, store);
         if (!from)
             continue;
-        KExpr *load = NEW(r->pass->arena, KExpr);
-        *load = *from;
+        KExpr *load = arena_copy(r->pass->arena, from, sizeof(KExpr));
         load->arith = arith_subst(ctx, from->arith, r->loop->iter, iteration);
         Stm *copy = stm_of(r, ST_STORE, to);
         copy->async = true;
@@ -169,8 +168,7 @@ static const KExpr *moved(Ring *r, const KExpr *e)
     if (!e || e->kind == K_COND)
         return e;
     int ring = e->buffer ? ring_of(r, e->buffer) : -1;
-    KExpr *copy = NEW(r->pass->arena, KExpr);
-    *copy = *e;
+    KExpr *copy = arena_copy(r->pass->arena, e, sizeof(KExpr));
     if (ring >= 0)
         copy->arith = arith_add(r->pass->ctx, e->arith, start_of(r, ring, r->loop->iter));
     const KExpr **arg = NEW_ARRAY(r->pass->arena, const KExpr *, MAX(e->n, 1));

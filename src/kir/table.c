@@ -55,8 +55,7 @@ int table_push(Table *table, Key key, int value)
         for (int i = 0; i < table->entry.len; i++)
             link_entry(table, i);
     }
-    TableEntry entry = {.key = key, .value = value};
-    VEC_PUSH(table->arena, &table->entry, entry);
+    VEC_PUSH(table->arena, &table->entry, (TableEntry){.key = key, .value = value});
     link_entry(table, table->entry.len - 1);
     return table->entry.len - 1;
 }

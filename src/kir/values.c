@@ -6,9 +6,7 @@
 
 const KExpr *kexpr_var(Arena *arena, const Var *var)
 {
-    KExpr *k = NEW(arena, KExpr);
-    *k = (KExpr){.kind = K_VAR, .type = var->type, .var = var};
-    return k;
+    return NEW_OF(arena, KExpr, .kind = K_VAR, .type = var->type, .var = var);
 }
 
 bool kexpr_maybe(const KExpr *e, int i)

@@ -233,12 +233,10 @@ static const KExpr *lane_value(Vectors *v, Chunk *chunk, int lane, const Type *t
 {
     if (!chunk->vector) {
         note_width(v, chunk->buffer);
-        KExpr *load = NEW(v->pass->arena, KExpr);
-        *load = (KExpr){.kind = K_LOAD,
-                        .type = type_vector(type->scalar, v->width),
-                        .buffer = chunk->buffer,
-                        .arith = chunk_place(v, chunk),
-                        .side = chunk->side};
+        KExpr *load =
+            NEW_OF(v->pass->arena, KExpr, .kind = K_LOAD,
+                   .type = type_vector(type->scalar, v->width), .buffer = chunk->buffer,
+                   .arith = chunk_place(v, chunk), .side = chunk->side);
         chunk->vector = declare(v, chunk->buffer, load);
     }
     KExpr *e = NEW(v->pass->arena, KExpr);
@@ -257,8 +255,7 @@ static const KExpr *rewrite(Vectors *v, const KExpr *e, bool certain)
         return lane_value(v, chunk, lane, e->type);
     if (n == 0)
         return e;
-    KExpr *copy = NEW(v->pass->arena, KExpr);
-    *copy = *e;
+    KExpr *copy = arena_copy(v->pass->arena, e, sizeof(KExpr));
     const KExpr **arg = NEW_ARRAY(v->pass->arena, const KExpr *, n);
     for (int i = 0; i < n; i++)
         arg[i] = rewrite(v, e->arg[i], certain && !kexpr_maybe(e, i));
@@ -285,12 +282,8 @@ static const KExpr *vector_value(Vectors *v, const Chunk *chunk, const Type *sca
     const KExpr **arg = NEW_ARRAY(v->pass->arena, const KExpr *, v->width);
     for (int i = 0; i < v->width; i++)
         arg[i] = chunk->value[i];
-    KExpr *vector = NEW(v->pass->arena, KExpr);
-    *vector = (KExpr){.kind = K_VECTOR,
-                      .type = type_vector(scalar->scalar, v->width),
-                      .n = v->width,
-                      .arg = arg};
-    return vector;
+    return NEW_OF(v->pass->arena, KExpr, .kind = K_VECTOR,
+                  .type = type_vector(scalar->scalar, v->width), .n = v->width, .arg = arg);
 }
 
 static void store_lane(Vectors *v, Chunk *chunk, int lane, const Stm *stm)

@@ -150,8 +150,7 @@ static bool link_loads(Windows *w, const Stm *loop, int64_t extent)
 
 static Stm *stm_new(Windows *w, Block *block, StmKind kind, Var *var, const KExpr *value)
 {
-    Stm *stm = NEW(w->pass->arena, Stm);
-    *stm = (Stm){.kind = kind, .var = var, .value = value};
+    Stm *stm = NEW_OF(w->pass->arena, Stm, .kind = kind, .var = var, .value = value);
     VEC_PUSH(w->pass->arena, block, stm);
     return stm;
 }
@@ -162,9 +161,8 @@ static Var *var_of(Windows *w, Load *load)
         return load->decl->var;
     Arena *arena = w->pass->arena;
     const char *stem = arena_printf(w->arena, "%s_w", load->load->buffer->name);
-    Var *var = NEW(arena, Var);
-    *var = (Var){name_fresh(arena, w->kernel, stem, &w->names), load->load->type, true};
-    return var;
+    return NEW_OF(arena, Var, name_fresh(arena, w->kernel, stem, &w->names),
+                  load->load->type, true);
 }
 
 // Before the loop: the values of its first iteration that it does not load.
@@ -178,8 +176,7 @@ static void open_windows(Windows *w, const Stm *loop)
         if (load->from == NONE)
             continue;
         load->var->is_const = false;
-        KExpr *start = NEW(w->pass->arena, KExpr);
-        *start = *load->load;
+        KExpr *start = arena_copy(w->pass->arena, load->load, sizeof(KExpr));
         start->arith = arith_subst(w->pass->ctx, start->arith, loop->iter, first);
         stm_new(w, w->out, ST_DECL, load->var, start);
     }

@@ -153,9 +153,7 @@ const char *name_new(Lower *l, const char *stem)
 
 Var *var_new(Lower *l, const char *name, const Type *type, bool is_const)
 {
-    Var *var = NEW(l->arena, Var);
-    *var = (Var){name_new(l, name), type, is_const};
-    return var;
+    return NEW_OF(l->arena, Var, name_new(l, name), type, is_const);
 }
 
 const KExpr *k_kept(Lower *l, const KExpr *value, const char *name)

@@ -7,9 +7,7 @@
 
 const Env *env_bind(Lower *l, const Env *env, const Param *param, const View *view)
 {
-    Env *bound = NEW(l->arena, Env);
-    *bound = (Env){param, view, env};
-    return bound;
+    return NEW_OF(l->arena, Env, param, view, env);
 }
 
 // Computed behind a condition, when it is read?

@@ -80,8 +80,7 @@ static const KExpr *side_left(Lower *l, const KExpr *e)
 {
     if (e->kind != K_LOAD && (e->kind == K_COND || !e->n))
         return e;
-    KExpr *copy = NEW_RAW(l->arena, KExpr, 1);
-    *copy = *e;
+    KExpr *copy = arena_copy(l->arena, e, sizeof(KExpr));
     if (e->kind == K_LOAD)
         copy->side = l->side;
     const KExpr **arg = NEW_ARRAY(l->arena, const KExpr *, e->n);

@@ -66,12 +66,9 @@ static Buffer *buffer_new(Lower *l, const Type *type, AddrSpace space, BufferRol
                           const char *name)
 {
     const Type *scalar = type_leaf(type);
-    Buffer *buffer = NEW(l->arena, Buffer);
-    *buffer = (Buffer){.name = name,
-                       .space = space,
-                       .scalar = scalar->scalar,
-                       .row = space == MEM_LOCAL ? padded_row(l, type) : 0,
-                       .role = role};
+    Buffer *buffer =
+        NEW_OF(l->arena, Buffer, .name = name, .space = space, .scalar = scalar->scalar,
+               .row = space == MEM_LOCAL ? padded_row(l, type) : 0, .role = role);
     buffer->count = mem_count(l, buffer, type);
     if (space != MEM_GLOBAL && arith_most(buffer->count) < INT32_MAX) {
         bool open = space == MEM_LOCAL && !arith_is_const(buffer->count, NULL);

@@ -170,8 +170,7 @@ static void launch_again(Lower *l, const Launches *step, Buffer **formal, Buffer
         Buffer **buffer = NEW_ARRAY(l->arena, Buffer *, from->kernel->params.len);
         for (int k = 0; k < from->kernel->params.len; k++)
             buffer[k] = rebound(from->buffer[k], formal, actual, n);
-        Launch launch = {from->kernel, buffer};
-        VEC_PUSH(l->arena, &l->launches, launch);
+        VEC_PUSH(l->arena, &l->launches, (Launch){from->kernel, buffer});
     }
 }
 
@@ -253,9 +252,7 @@ typedef struct {
 
 static Content *content_new(Lower *l, int64_t born, Buffer *buffer)
 {
-    Content *content = NEW(l->arena, Content);
-    *content = (Content){born, born, buffer};
-    return content;
+    return NEW_OF(l->arena, Content, born, born, buffer);
 }
 
 static void follow_contents(Lower *l, States *s, const Passes *passes, Buffer *const *first)

@@ -35,8 +35,9 @@ static int loop_var(Lower *l, LoopKind kind, int dim, const Arith *extent)
         if (t->kind == kind && t->dim == dim && t->extent == extent && !t->open)
             return i;
     }
-    LoopVar t = {kind, dim, extent, iter_new(l, iter_name[kind][dim], extent), false};
-    VEC_PUSH(l->arena, &l->loops, t);
+    VEC_PUSH(
+        l->arena, &l->loops,
+        (LoopVar){kind, dim, extent, iter_new(l, iter_name[kind][dim], extent), false});
     return l->loops.len - 1;
 }
 

@@ -127,13 +127,10 @@ static const KExpr *tile_from(Lower *l, const View *tile, bool turned, const Ari
         return NULL;
     *row = buffer->row ? buffer->row : *row;
     buffer->vector = MAX(buffer->vector, 16 / scalar_info[buffer->scalar].bytes);
-    KExpr *e = NEW(l->arena, KExpr);
-    *e = (KExpr){.kind = K_TILE,
-                 .type = type_scalar(buffer->scalar),
-                 .buffer = buffer,
-                 .arith = arith_add(l->ctx, tile->offset,
-                                    arith_mulc(l->ctx, start, turned ? 1 : *row))};
-    return e;
+    return NEW_OF(l->arena, KExpr, .kind = K_TILE, .type = type_scalar(buffer->scalar),
+                  .buffer = buffer,
+                  .arith = arith_add(l->ctx, tile->offset,
+                                     arith_mulc(l->ctx, start, turned ? 1 : *row)));
 }
 
 enum { TOGETHER = 64, ROW_HALFS = 64 }; // rows, and products, of four warps at once
@@ -151,8 +148,8 @@ static bool lie_together(Lower *l, Fragments *f, const KExpr *const *tile)
         if (scalar_info[buffer->scalar].bytes != 2 ||
             !arith_is_const(buffer->count, &count) || count % (ROW_HALFS * ROW_HALFS))
             return false;
-        TilePlaces *p = NEW(l->arena, TilePlaces);
-        *p = (TilePlaces){.count = count / ROW_HALFS, .turned = f->turned[side]};
+        TilePlaces *p = NEW_OF(l->arena, TilePlaces, .count = count / ROW_HALFS,
+                               .turned = f->turned[side]);
         p->warps = side ? 0 : (int)warps;
         p->groups = side ? 0 : f->groups[0];
         buffer->places = p;
@@ -186,13 +183,9 @@ static const KExpr *matrix_value(Lower *l, const MatrixFold *m, const Expr *expr
     }
     if (l->options->group && (acc->buffer->scalar != S_FLOAT || !lie_together(l, f, arg)))
         return NULL;
-    KExpr *e = NEW(l->arena, KExpr);
-    *e = (KExpr){.kind = K_MATRIX,
-                 .type = type_scalar(acc->buffer->scalar),
-                 .fragments = f,
-                 .n = 2,
-                 .arg = arg};
-    return e;
+    return NEW_OF(l->arena, KExpr, .kind = K_MATRIX,
+                  .type = type_scalar(acc->buffer->scalar), .fragments = f, .n = 2,
+                  .arg = arg);
 }
 
 bool gen_matrix(Lower *l, const Expr *expr, const Env *env, const View *acc)

@@ -565,8 +565,7 @@ static void gen_iterations(Stream *s, const StreamWay *way, const Arith *first,
     ArithCtx *c = l->ctx;
     Block *here = l->block;
     bool inside = way->part == PART_INSIDE;
-    Stm *loop = NEW(l->arena, Stm);
-    *loop = (Stm){.kind = ST_FOR, .loop = LOOP_SEQ, .extent = count};
+    Stm *loop = NEW_OF(l->arena, Stm, .kind = ST_FOR, .loop = LOOP_SEQ, .extent = count);
     loop->iter = ranged(s, name_new(l, "i"), 0, MAX(s->times - 1, 1), 1);
     l->block = &loop->body;
     s->turn = loop->iter;
@@ -605,8 +604,8 @@ static void gen_inside(Stream *s, const StreamWay *way, const StreamWay *any)
     const Arith *all = arith_const(c, s->times);
     const Arith *begin = iterations_before(s, "begin", first_inside(s));
     const Arith *end = iterations_before(s, "end", last_inside(s) + 1);
-    Stm *twice = NEW(l->arena, Stm);
-    *twice = (Stm){.kind = ST_FOR, .loop = LOOP_SEQ, .extent = arith_const(c, 2)};
+    Stm *twice = NEW_OF(l->arena, Stm, .kind = ST_FOR, .loop = LOOP_SEQ,
+                        .extent = arith_const(c, 2));
     twice->iter = ranged(s, name_new(l, "side"), 0, 1, 1);
     l->block = &twice->body;
     const Arith *last = arith_sub(c, arith_sub(c, all, end), begin);

@@ -18,15 +18,13 @@
 
 static const View *window_new(Stream *s, int grid, const Type *type)
 {
-    View *view = NEW(s->l->arena, View);
-    *view = (View){.kind = V_WINDOW, .type = type, .field = grid, .stream = s};
-    return view;
+    return NEW_OF(s->l->arena, View, .kind = V_WINDOW, .type = type, .field = grid,
+                  .stream = s);
 }
 
 const View *window_elem(Lower *l, const View *view, const Arith *index)
 {
-    View *elem = NEW(l->arena, View);
-    *elem = *view;
+    View *elem = arena_copy(l->arena, view, sizeof(View));
     elem->type = view->type->elem;
     elem->index[elem->nindex++] = index;
     return elem;
@@ -124,8 +122,7 @@ static const View *staged(Stream *s, const View *value)
 // The same for maps whose elements several cells of another map read. spread: they do.
 static const View *stages_inside(Stream *s, const View *view, bool spread)
 {
-    View *copy = NEW(s->l->arena, View);
-    *copy = *view;
+    View *copy = arena_copy(s->l->arena, view, sizeof(View));
     switch (view->kind) {
     case V_LAYOUT:
     case V_FIELD: copy->src = stages_inside(s, view->src, true); return copy;
@@ -342,8 +339,7 @@ static const KExpr *unmoved(Stream *s, const KExpr *e)
         return unmoved_cond(s, e);
     if (!e->n)
         return e;
-    KExpr *copy = NEW_RAW(s->l->arena, KExpr, 1);
-    *copy = *e;
+    KExpr *copy = arena_copy(s->l->arena, e, sizeof(KExpr));
     const KExpr **arg = NEW_ARRAY(s->l->arena, const KExpr *, e->n);
     for (int i = 0; i < e->n; i++)
         arg[i] = unmoved(s, e->arg[i]);

@@ -25,8 +25,7 @@ static View *view_new(Lower *l, ViewKind kind, const Type *type, const View *src
 
 static View *view_copy(Lower *l, const View *from, const Type *type)
 {
-    View *view = NEW_RAW(l->arena, View, 1);
-    *view = *from;
+    View *view = arena_copy(l->arena, from, sizeof(View));
     view->type = type;
     return view;
 }

@@ -85,8 +85,7 @@ static int choose(const Dataset *data, ColumnSet set, Column *column)
 Dataset *dataset_columns(const Dataset *data, ColumnSet set, Arena *arena)
 {
     Column *column = NEW_ARRAY(arena, Column, data->d + COUNTOF(ratio_name));
-    Dataset *some = NEW(arena, Dataset);
-    *some = *data;
+    Dataset *some = arena_copy(arena, data, sizeof(Dataset));
     some->d = choose(data, set, column);
     some->feature = NEW_ARRAY(arena, const char *, some->d);
     some->x =

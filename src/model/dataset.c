@@ -131,9 +131,10 @@ static void read_meta(DatasetReader *r)
         const char *line = text + r->at + 1, *stop = text + end;
         const char *colon = memchr(line, ':', (size_t)(stop - line));
         if (colon) {
-            DatasetMeta meta = {trimmed(r->arena, line, (size_t)(colon - line)),
-                                trimmed(r->arena, colon + 1, (size_t)(stop - colon - 1))};
-            VEC_PUSH(r->arena, &r->data->meta, meta);
+            VEC_PUSH(
+                r->arena, &r->data->meta,
+                (DatasetMeta){trimmed(r->arena, line, (size_t)(colon - line)),
+                              trimmed(r->arena, colon + 1, (size_t)(stop - colon - 1))});
         }
         r->at = MIN(end + 1, r->source->len);
     }
@@ -427,8 +428,8 @@ static Dataset *finish(DatasetReader *r)
 
 Dataset *dataset_parse(const Source *source, Arena *arena, Diags *diags)
 {
-    DatasetReader *r = NEW(arena, DatasetReader);
-    *r = (DatasetReader){.source = source, .arena = arena, .diags = diags};
+    DatasetReader *r =
+        NEW_OF(arena, DatasetReader, .source = source, .arena = arena, .diags = diags);
     r->scratch = arena_new();
     r->data = NEW(arena, Dataset);
     Map *const maps[] = {&r->program_number, &r->size_number, &r->expression_text,
@@ -462,9 +463,8 @@ Dataset *dataset_read(const char *path, Arena *arena, Diags *diags)
     AutoBuf text = buf_new();
     Dataset *data = NULL;
     if (dataset_text(path, &text, diags)) {
-        Source *source = NEW(arena, Source);
-        *source = (Source){arena_strdup(arena, path),
-                           arena_strndup(arena, text.text, text.len), text.len};
+        Source *source = NEW_OF(arena, Source, arena_strdup(arena, path),
+                                arena_strndup(arena, text.text, text.len), text.len);
         if (!is_text(&text))
             diag_error(diags, span_none, "M020", "%s is not UTF-8 text", path);
         else

@@ -131,12 +131,9 @@ Goal *goal_open(const GoalConfig *config, Diags *diags)
     static const GoalText time = {NULL, "min time", "objective"};
     const GoalTexts *texts = config->texts;
     Arena *arena = arena_new();
-    Goal *g = NEW(arena, Goal);
-    *g = (Goal){.arena = arena,
-                .space = space_like(config->space),
-                .config = config,
-                .nparam = space_params(config->space),
-                .diags = diags};
+    Goal *g =
+        NEW_OF(arena, Goal, .arena = arena, .space = space_like(config->space),
+               .config = config, .nparam = space_params(config->space), .diags = diags);
     define(g);
     bool ok = true;
     for (int i = 0; ok && i < texts->metric.len; i++)

@@ -42,9 +42,7 @@ static const KnownInteger *flow_at(Walk *w, const Expr *e, const IntegerName *en
 
 static const KnownInteger *number(Walk *w, double low, double high, uint64_t from)
 {
-    KnownInteger *f = NEW(w->arena, KnownInteger);
-    *f = (KnownInteger){.low = low, .high = high, .from = from};
-    return f;
+    return NEW_OF(w->arena, KnownInteger, .low = low, .high = high, .from = from);
 }
 
 static const KnownInteger *any(Walk *w, uint64_t from)
@@ -54,9 +52,8 @@ static const KnownInteger *any(Walk *w, uint64_t from)
 
 static const KnownInteger *tuple(Walk *w, int n)
 {
-    KnownInteger *f = NEW(w->arena, KnownInteger);
-    *f = (KnownInteger){.n = n, .item = NEW_ARRAY(w->arena, const KnownInteger *, n)};
-    return f;
+    return NEW_OF(w->arena, KnownInteger, .n = n,
+                  .item = NEW_ARRAY(w->arena, const KnownInteger *, n));
 }
 
 static const KnownInteger *get(Walk *w, const KnownInteger *f, int i)
@@ -90,9 +87,7 @@ static const KnownInteger *both(Walk *w, const KnownInteger *a, const KnownInteg
 static const IntegerName *named(Walk *w, const Param *param, const KnownInteger *flow,
                                 const IntegerName *outer)
 {
-    IntegerName *env = NEW(w->arena, IntegerName);
-    *env = (IntegerName){param, flow, outer};
-    return env;
+    return NEW_OF(w->arena, IntegerName, param, flow, outer);
 }
 
 static const KnownInteger *applied(Walk *w, const Expr *f, const KnownInteger *const *arg,

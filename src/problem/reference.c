@@ -440,8 +440,7 @@ static const void *nudged(const RunnerBuffer *buffer, Arena *arena)
 // The same data; floating inputs differ by their last bit.
 static ProblemData *nudged_data(const ProblemData *data, Arena *arena)
 {
-    ProblemData *other = NEW(arena, ProblemData);
-    *other = *data;
+    ProblemData *other = arena_copy(arena, data, sizeof(ProblemData));
     other->buffer = NEW_ARRAY(arena, RunnerBuffer, data->nbuffer);
     memcpy(other->buffer, data->buffer, (size_t)data->nbuffer * sizeof *data->buffer);
     for (int i = 0; i < data->ninput; i++)
@@ -690,8 +689,7 @@ static void settle_steps(const Problem *problem, ProblemData *const *data, int n
 static bool settle_strict(const Problem *problem, ProblemData *data, const Workplace *place,
                           Arena *arena, Diags *diags)
 {
-    ProblemData *values = NEW(arena, ProblemData);
-    *values = *data;
+    ProblemData *values = arena_copy(arena, data, sizeof(ProblemData));
     values->buffer = NEW_ARRAY(arena, RunnerBuffer, data->nbuffer);
     memcpy(values->buffer, data->buffer, (size_t)data->nbuffer * sizeof *data->buffer);
     if (!run_plain(problem, false, &values, 1, false, place, arena, diags))

@@ -257,13 +257,13 @@ bool reader_param(const TemplateReader *r, const char *where, const char *name,
                   : json_is_real(item)  ? VALUE_REAL
                                         : VALUE_WHOLE;
     }
-    TemplateParam param = {.name = arena_strdup(t->arena, name),
-                           .n = n,
-                           .value = value,
-                           .form = form,
-                           .word = words ? word : NULL,
-                           .first = first ? value_text(t->arena, first) : NULL};
-    VEC_PUSH(t->arena, &t->param, param);
+    VEC_PUSH(t->arena, &t->param,
+             (TemplateParam){.name = arena_strdup(t->arena, name),
+                             .n = n,
+                             .value = value,
+                             .form = form,
+                             .word = words ? word : NULL,
+                             .first = first ? value_text(t->arena, first) : NULL});
     return true;
 }
 
@@ -331,8 +331,8 @@ static bool read_sizes(const TemplateReader *r, const json_t *sizes)
             return false;
         if (!json_is_integer(value))
             return reader_wrong(r, where, "expected a whole number");
-        Binding size = {arena_strdup(r->t->arena, name), json_integer_value(value)};
-        VEC_PUSH(r->t->arena, &r->t->size, size);
+        VEC_PUSH(r->t->arena, &r->t->size,
+                 (Binding){arena_strdup(r->t->arena, name), json_integer_value(value)});
     }
     return true;
 }
@@ -342,9 +342,8 @@ static bool read_constraint(const TemplateReader *r, const char *where, const js
     const char *text = expression_of(r, where, json);
     if (!text)
         return false;
-    TemplateText constraint = {arena_printf(r->t->arena, "%s: %s", r->t->path, where),
-                               text};
-    VEC_PUSH(r->t->arena, &r->t->constraint, constraint);
+    VEC_PUSH(r->t->arena, &r->t->constraint,
+             (TemplateText){arena_printf(r->t->arena, "%s: %s", r->t->path, where), text});
     return true;
 }
 

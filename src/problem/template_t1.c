@@ -134,9 +134,9 @@ static bool read_conditions(const T1 *f)
         const char *text = text_of(json_array_get(list, i), "Expression");
         if (!text)
             return reader_wrong(f->r, where, "expected `Expression`");
-        TemplateText constraint = {arena_printf(t->arena, "%s: %s", t->path, where),
-                                   arena_strdup(t->arena, text)};
-        VEC_PUSH(t->arena, &t->constraint, constraint);
+        VEC_PUSH(t->arena, &t->constraint,
+                 (TemplateText){arena_printf(t->arena, "%s: %s", t->path, where),
+                                arena_strdup(t->arena, text)});
     }
     return true;
 }

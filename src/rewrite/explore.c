@@ -158,8 +158,7 @@ static void keep(Explore *x, Explored *found)
 {
     Ir *ir = x->program->ir;
     ir->next_id = x->scratch.next_id;
-    Explored *kept = NEW(x->arena, Explored);
-    *kept = *found;
+    Explored *kept = arena_copy(x->arena, found, sizeof(Explored));
     kept->expr = expr_clone(ir, found->expr);
     Diags diags = {.arena = x->arena};
     if (!ir_infer_expr(ir, kept->expr, &diags))

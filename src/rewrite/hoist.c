@@ -260,8 +260,7 @@ static Expr *exchanged(Rewrite *rw, const Expr *expr, const Expr *old, Expr *val
 {
     if (expr == old)
         return value;
-    Expr *to = NEW(rw->ir->arena, Expr);
-    *to = *expr;
+    Expr *to = arena_copy(rw->ir->arena, expr, sizeof(Expr));
     to->arg = NEW_ARRAY(rw->ir->arena, Expr *, expr->narg);
     for (int i = 0; i < expr->narg; i++)
         to->arg[i] = exchanged(rw, expr->arg[i], old, value);

@@ -122,8 +122,7 @@ void path_print(Buf *out, const Path *path)
 
 static Expr *shallow(Ir *ir, const Expr *expr)
 {
-    Expr *copy = NEW(ir->arena, Expr);
-    *copy = *expr;
+    Expr *copy = arena_copy(ir->arena, expr, sizeof(Expr));
     copy->arg = NEW_ARRAY(ir->arena, Expr *, expr->narg);
     for (int i = 0; i < expr->narg; i++)
         copy->arg[i] = expr->arg[i];

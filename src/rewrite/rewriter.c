@@ -58,8 +58,7 @@ bool rewriter_rule(Rewriter *r, const Path *path, RuleId rule, const RuleArgs *a
     }
     r->expr = next;
     if (!r->forgets) {
-        RuleStep step = {rule, *args, *path, span_none};
-        VEC_PUSH(r->arena, &r->done.steps, step);
+        VEC_PUSH(r->arena, &r->done.steps, (RuleStep){rule, *args, *path, span_none});
     }
     return true;
 }

@@ -173,9 +173,8 @@ bool space_constrain_span(Space *space, Span span, Diags *diags)
 // A text as a source under a name, which lives as long as what is said about it.
 static Span whole_text(const char *name, const char *text, const Diags *diags)
 {
-    Source *source = NEW(diags->arena, Source);
-    *source = (Source){arena_strdup(diags->arena, name), arena_strdup(diags->arena, text),
-                       strlen(text)};
+    Source *source = NEW_OF(diags->arena, Source, arena_strdup(diags->arena, name),
+                            arena_strdup(diags->arena, text), strlen(text));
     return (Span){source, 0, (uint32_t)source->len};
 }
 
@@ -191,8 +190,7 @@ bool space_constrain(Space *space, const char *text, Diags *diags)
 
 void space_define(Space *space, const char *name, double value)
 {
-    double *number = NEW(space->arena, double);
-    *number = value;
+    double *number = arena_copy(space->arena, &value, sizeof(double));
     map_put(&space->names, arena_strdup(space->arena, name), number);
 }
 
@@ -327,8 +325,7 @@ bool space_reads(const SpaceExpr *expr, int param)
 const SpaceExpr *space_read(Space *space, int param)
 {
     SpaceExpr *expr = NEW(space->arena, SpaceExpr);
-    Code *code = NEW(space->arena, Code);
-    *code = (Code){.op = OP_PARAM, .param = param};
+    Code *code = NEW_OF(space->arena, Code, .op = OP_PARAM, .param = param);
     expr->code = (Constraint){.code = code, .ncode = 1, .params = (uint64_t)1 << param};
     return expr;
 }

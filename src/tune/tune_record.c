@@ -145,30 +145,15 @@ static Run *make_run(Tune *t, Arena *arena)
 {
     const TuneOptions *o = t->options;
     const TuneResult *r = t->result;
-    Run *run = NEW(arena, Run);
-    *run = (Run){.command = o->command,
-                 .when = exchange_now(arena),
-                 .version = CODEGEN_VERSION,
-                 .where = o->where,
-                 .strategy = r->strategy,
-                 .model = r->model,
-                 .sandbox = r->sandbox,
-                 .seed = o->seed,
-                 .device = *t->device,
-                 .elapsed_s = clock_s() - t->start_s,
-                 .space_points = r->space_points,
-                 .baseline_ns = r->baseline_ns,
-                 .best_ns = r->best_ns,
-                 .bytes = r->bytes,
-                 .flops = r->flops,
-                 .copy_ns = r->copy_ns,
-                 .compute_ns = r->compute_ns,
-                 .reference = r->reference,
-                 .best_point = r->point,
-                 .target = r->target,
-                 .kernel = t->kernel_text,
-                 .plain_kernel = t->plain_text,
-                 .max_error = r->max_error};
+    Run *run = NEW_OF(
+        arena, Run, .command = o->command, .when = exchange_now(arena),
+        .version = CODEGEN_VERSION, .where = o->where, .strategy = r->strategy,
+        .model = r->model, .sandbox = r->sandbox, .seed = o->seed, .device = *t->device,
+        .elapsed_s = clock_s() - t->start_s, .space_points = r->space_points,
+        .baseline_ns = r->baseline_ns, .best_ns = r->best_ns, .bytes = r->bytes,
+        .flops = r->flops, .copy_ns = r->copy_ns, .compute_ns = r->compute_ns,
+        .reference = r->reference, .best_point = r->point, .target = r->target,
+        .kernel = t->kernel_text, .plain_kernel = t->plain_text, .max_error = r->max_error);
     for (int d = 0; d < 3; d++) {
         run->global[d] = r->global[d];
         run->local[d] = r->local[d];

@@ -123,8 +123,7 @@ static void record(Tune *t, const Point *point, TrialStatus status, double ns, d
 
 static void remember(Tune *t, const char *text, const KnownTrial *trial)
 {
-    KnownTrial *known = NEW(t->arena, KnownTrial);
-    *known = *trial;
+    KnownTrial *known = arena_copy(t->arena, trial, sizeof(KnownTrial));
     map_put(&t->known, text, known);
 }
 

@@ -177,9 +177,9 @@ static bool is_same_program(const Hunt *s, const Near *near, double *bytes)
 static void load_verdict(void *user, const char *point, TrialStatus status, const char *log)
 {
     Hunt *s = user;
-    WisdomVerdict verdict = {arena_strdup(s->arena, point), status,
-                             arena_strdup(s->arena, log)};
-    VEC_PUSH(s->arena, &s->verdict, verdict);
+    VEC_PUSH(s->arena, &s->verdict,
+             (WisdomVerdict){arena_strdup(s->arena, point), status,
+                             arena_strdup(s->arena, log)});
 }
 
 static const WisdomVerdict *find_verdict(const Hunt *s, const char *point)

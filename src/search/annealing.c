@@ -18,12 +18,11 @@ typedef struct {
     double temperature, hottest;
 } Annealing;
 
-static void *open_annealing(Search *search)
+static void open_annealing(Search *search)
 {
-    Annealing *a = xcalloc(1, sizeof *a);
+    Annealing *a = search->state;
     a->cost = NAN;
     a->temperature = a->hottest = HOT;
-    return a;
 }
 
 static void cool(Search *search)
@@ -80,6 +79,7 @@ const SearchKind search_annealing = {
     .name = "annealing",
     .doc = "simulated annealing: random steps, worse ones ever more seldom",
     .learns = true,
+    .state = sizeof(Annealing),
     .open = open_annealing,
     .ask = ask_annealing,
     .tell = tell_annealing,

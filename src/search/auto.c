@@ -81,9 +81,9 @@ typedef struct {
     double usual; // logarithm of the ratio of cost and prediction; -INFINITY: none predicts
 } Surrogate;
 
-static void *open_auto(Search *search)
+static void open_auto(Search *search)
 {
-    Surrogate *s = xcalloc(1, sizeof *s);
+    Surrogate *s = search->state;
     s->code = encode_new(search->space);
     s->gp = gp_new(s->code->d, s->code->group, s->code->ngroup, ROWS_MOST);
     s->pool = gp_pool_new(s->gp, POOL_MOST);
@@ -92,7 +92,6 @@ static void *open_auto(Search *search)
     s->row = xcalloc((size_t)(POOL_MOST * s->code->d) + 1, sizeof *s->row);
     s->fit_at = FIRST;
     s->usual = -INFINITY;
-    return s;
 }
 
 static const Predictions *predictions_of(const Search *search)
@@ -487,7 +486,7 @@ static void tell_auto(Search *search, const Point *point, double cost)
 
 static void close_auto(Search *search)
 {
-    AUTO_FREE Surrogate *s = search->state;
+    Surrogate *s = search->state;
     encode_free(s->code);
     gp_free(s->gp);
     gp_pool_free(s->pool);
@@ -504,6 +503,7 @@ const SearchKind search_auto = {
     .doc = "the default: a Gaussian process of the costs so far, asked where most is to be "
            "gained",
     .learns = true,
+    .state = sizeof(Surrogate),
     .open = open_auto,
     .ask = ask_auto,
     .tell = tell_auto,

@@ -20,11 +20,6 @@ typedef struct {
     Numbers member; // hash of a trial to the member it may replace
 } Differential;
 
-static void *open_differential(Search *search)
-{
-    return xcalloc(1, sizeof(Differential));
-}
-
 static int16_t mixed(const SpaceParam *param, int16_t a, int16_t b, int16_t c)
 {
     if (param->label)
@@ -92,15 +87,14 @@ static void tell_differential(Search *search, const Point *point, double cost)
 
 static void close_differential(Search *search)
 {
-    AUTO_FREE Differential *d = search->state;
-    numbers_release(&d->member);
+    numbers_release(&((Differential *)search->state)->member);
 }
 
 const SearchKind search_differential = {
     .name = "differential",
     .doc = "differential evolution: points move by the differences of others",
     .learns = true,
-    .open = open_differential,
+    .state = sizeof(Differential),
     .ask = ask_differential,
     .tell = tell_differential,
     .close = close_differential,

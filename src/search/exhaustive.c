@@ -3,11 +3,6 @@
 // Every valid point, in the order of their numbers.
 #include "search/search.h"
 
-static void *open_exhaustive(Search *search)
-{
-    return xcalloc(1, sizeof(uint64_t));
-}
-
 static bool ask_exhaustive(Search *search, Point *point)
 {
     uint64_t *next = search->state;
@@ -20,6 +15,6 @@ static bool ask_exhaustive(Search *search, Point *point)
 const SearchKind search_exhaustive = {
     .name = "exhaustive",
     .doc = "every valid point, in order",
-    .open = open_exhaustive,
+    .state = sizeof(uint64_t),
     .ask = ask_exhaustive,
 };

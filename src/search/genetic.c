@@ -18,11 +18,6 @@ typedef struct {
     int n, given;
 } Genetic;
 
-static void *open_genetic(Search *search)
-{
-    return xcalloc(1, sizeof(Genetic));
-}
-
 static const Point *parent(const Genetic *g, Rng *rng)
 {
     uint64_t a = rng_below(rng, (uint64_t)g->n), b = rng_below(rng, (uint64_t)g->n);
@@ -81,7 +76,7 @@ const SearchKind search_genetic = {
     .name = "genetic",
     .doc = "a population of points that breed and mutate",
     .learns = true,
-    .open = open_genetic,
+    .state = sizeof(Genetic),
     .ask = ask_genetic,
     .tell = tell_genetic,
 };

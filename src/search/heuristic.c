@@ -43,11 +43,6 @@ typedef struct {
     uint64_t next, count;
 } HeuristicWalk;
 
-static void *open_walk(Search *search)
-{
-    return xcalloc(1, sizeof(HeuristicWalk));
-}
-
 static void end_step(HeuristicWalk *walk)
 {
     space_free(walk->space);
@@ -64,8 +59,7 @@ static void end_step(HeuristicWalk *walk)
 
 static void close_walk(Search *search)
 {
-    AUTO_FREE HeuristicWalk *walk = search->state;
-    end_step(walk);
+    end_step(search->state);
 }
 
 // Expressions as constraints --------------------------------------------------------------
@@ -400,7 +394,7 @@ const SearchKind search_heuristic = {
     .name = "heuristic",
     .doc = "the steps of a heuristic file (needs --strategy FILE.fwh)",
     .needs_steps = true,
-    .open = open_walk,
+    .state = sizeof(HeuristicWalk),
     .ask = ask_walk,
     .close = close_walk,
 };

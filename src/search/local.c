@@ -22,11 +22,9 @@ typedef struct {
     int n, used;
 } LocalSearch;
 
-static void *open_local(Search *search)
+static void open_local(Search *search)
 {
-    LocalSearch *local = xcalloc(1, sizeof *local);
-    local->cost = NAN;
-    return local;
+    ((LocalSearch *)search->state)->cost = NAN;
 }
 
 static void stand_at(Search *search, const Point *point, double cost)
@@ -113,6 +111,7 @@ const SearchKind search_local = {
     .doc = "to better neighbours until there are none, with restarts near the best and "
            "anywhere",
     .learns = true,
+    .state = sizeof(LocalSearch),
     .open = open_local,
     .ask = ask_local,
     .tell = tell_local,

@@ -4,13 +4,6 @@
 #include "search/moves.h"
 #include "search/search.h"
 
-#include <stdlib.h>
-
-static void *open_random(Search *search)
-{
-    return xcalloc(1, sizeof(Shuffle));
-}
-
 static bool ask_random(Search *search, Point *point)
 {
     return shuffle_next(search->state, search->space, &search->rng, point);
@@ -19,13 +12,12 @@ static bool ask_random(Search *search, Point *point)
 static void close_random(Search *search)
 {
     shuffle_release(search->state);
-    free(search->state);
 }
 
 const SearchKind search_random = {
     .name = "random",
     .doc = "valid points uniformly at random, none twice; of scripts, covers",
-    .open = open_random,
+    .state = sizeof(Shuffle),
     .ask = ask_random,
     .close = close_random,
 };

@@ -5,11 +5,6 @@
 // looks at nothing else.
 #include "search/search.h"
 
-static void *open_ranked(Search *search)
-{
-    return xcalloc(1, sizeof(int));
-}
-
 static bool ask_ranked(Search *search, Point *point)
 {
     int *next = search->state;
@@ -24,7 +19,7 @@ const SearchKind search_ranked = {
     .doc = "the points that a fitted model predicts to be fastest (--model, or that of the "
            "program)",
     .needs_ranking = true,
-    .open = open_ranked,
+    .state = sizeof(int),
     .ask = ask_ranked,
 };
 
@@ -34,6 +29,6 @@ const SearchKind search_predicted = {
            "calibrate`)",
     .needs_ranking = true,
     .by_weights = true,
-    .open = open_ranked,
+    .state = sizeof(int),
     .ask = ask_ranked,
 };

@@ -54,8 +54,9 @@ Search *search_open(const SearchKind *kind, const Space *space, uint64_t seed, d
     search->limit = limit;
     search->best_ns = INFINITY;
     search->rng = rng_new(seed);
+    search->state = xcalloc(1, kind->state);
     if (kind->open)
-        search->state = kind->open(search);
+        kind->open(search);
     return search;
 }
 
@@ -115,8 +116,7 @@ void search_close(Search *search)
         return;
     if (search->kind->close)
         search->kind->close(search);
-    else
-        free(search->state);
+    free(search->state);
     numbers_release(&((GivenSearch *)search)->hashes);
     free(search);
 }

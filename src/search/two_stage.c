@@ -48,14 +48,9 @@ static void set_stages(const Search *search, TwoStages *s)
         s->second = search->stage[1];
 }
 
-static void *open_stages(Search *search)
-{
-    return xcalloc(1, sizeof(TwoStages));
-}
-
 static void close_stages(Search *search)
 {
-    AUTO_FREE TwoStages *s = search->state;
+    TwoStages *s = search->state;
     encode_free(s->encoding);
     shuffle_release(&s->shuffle);
     free(s->told.at);
@@ -179,7 +174,7 @@ static bool ask_stages(Search *search, Point *point)
 const SearchKind search_two_stage = {
     .name = "two-stage",
     .doc = "random points train neural networks that pick the rest (--stages N,M)",
-    .open = open_stages,
+    .state = sizeof(TwoStages),
     .ask = ask_stages,
     .tell = tell_stages,
     .close = close_stages,

@@ -84,7 +84,7 @@ void arena_reset(Arena *arena, ArenaMark mark);
 #define NEW(arena, T)          ((T *)arena_alloc((arena), sizeof(T)))
 #define NEW_ARRAY(arena, T, n) ((T *)arena_alloc((arena), sizeof(T) * (size_t)(n)))
 #define NEW_RAW(arena, T, n)   ((T *)arena_raw((arena), sizeof(T) * (size_t)(n)))
-// One that is initialised: NEW_OF(arena, Var, .name = name, .type = type).
+// A new object with initial values: NEW_OF(arena, Var, .name = name, .type = type).
 #define NEW_OF(arena, T, ...) ((T *)arena_copy((arena), &(T){__VA_ARGS__}, sizeof(T)))
 
 // Heap allocation that cannot return NULL: out_of_memory ends the process.
@@ -110,8 +110,8 @@ char *xstrdup(const char *text);
      (v)->at[(v)->len++] = (__VA_ARGS__))
 void *vec_grow(Arena *arena, void *at, size_t item, int len, int *cap);
 
-// Walk an array, or a VEC: each one's value is x in turn, or x points to it. What is pushed
-// meanwhile is walked, too.
+// Loops over an array or a VEC: x is a copy of each element in turn, or with _REF a pointer
+// to it. A body that pushes makes the loop longer, and pointers into a VEC invalid.
 #define ARRAY_EACH_IS(T, x, value, n)                                                      \
     for (int x##_i = 0, x##_on = 1; x##_on && x##_i < (n); x##_i++)                        \
         for (T x = (x##_on = 0, (value)); !x##_on; x##_on = 1)

@@ -381,7 +381,7 @@ static bool derive_fold_parts(DeriveWalk *w, Path at)
         return false;
     }
     w->parts = 1;
-    while (walk_node(w, walk_below(w, at, 1))->kind == E_LET) // stages, by names
+    while (walk_node(w, walk_below(w, at, 1))->kind == E_LET) // names of stages
         at = walk_below(w, at, 1);
     if (product || !derive_parts_by_groups(w, walk_below(w, at, 0)))
         derive_map(w, walk_below(w, at, 0));

@@ -81,7 +81,7 @@ typedef enum { POISON_FIRST, POISON_AGAIN } Poison;
 
 enum { GUARD = 16 * PART_ALIGN }; // bytes of a zone: a row of 16,384 floats
 
-// Of the problem, or scratch of a job.
+// A buffer of the problem, or a scratch buffer of a job.
 typedef struct {
     char *name;
     Scalar scalar;
@@ -147,7 +147,7 @@ GpuCheck *gpucheck_open(const DeviceKind *kind, Device *device); // NULL: check.
 void gpucheck_close(GpuCheck *check);                            // accepts NULL
 // Whether it can compare the buffer with a copy of what is expected; accepts NULL.
 bool gpucheck_takes(const GpuCheck *check, const DeviceBuffer *buffer);
-// Of each buffer, whether all that buffers_judge asks is proved right; raises *max_error.
+// Sets right[k] if all that buffers_judge asks of buffer k is proved; raises *max_error.
 // False: nothing is known.
 bool gpucheck_judge(GpuCheck *check, DeviceBuffer *const *used, int n, Poison poison,
                     double tolerance, bool *right, double *max_error);
@@ -188,7 +188,8 @@ typedef struct {
     int batch; // runs between two looks at the counter
 } Meter;
 
-// Of one run: joules, and seconds with what is between runs. False: it is not counted.
+// What one run takes: joules, and seconds with the pauses between runs. False: the device
+// does not count energy.
 bool energy_take(const Meter *meter, double *joules, double *seconds);
 
 // bench.c: one job on the worker's side -----------------------------------------------

@@ -293,7 +293,7 @@ static bool doubt(const Runner *runner, Item *item)
     return doubtful;
 }
 
-// Of one that was late at first, the run may be late for the first time now.
+// A job whose compilation was late may be tried once more if its run is late, too.
 static void note_compiled(Runner *runner, Item *item)
 {
     double spent = item->trial.build_s, *mean = &runner->compile_s;

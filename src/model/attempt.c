@@ -25,7 +25,8 @@ bool attempt_ran(double cost)
     return isfinite(cost) && cost > 0;
 }
 
-// Of logarithms of costs if `times`, of rows that ran; else of whether they did, of all.
+// Fits the logarithms of the costs of the rows that ran if `times`; otherwise it fits
+// whether a row ran, for all rows.
 static void *fit(const ModelKind *kind, const Matrix *x, const double *cost, bool times,
                  uint64_t seed)
 {

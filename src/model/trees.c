@@ -115,7 +115,8 @@ static double score(const Grower *g, Part part)
     return part.sum * part.sum / (part.n + g->options->ridge);
 }
 
-// Of several features at once, as additions to one bin wait for each other.
+// Fills the bins of several features at once, because additions to one bin wait for each
+// other.
 static void fill_parts(const Grower *g, const int feature[TOGETHER], int from, int to,
                        Part part[TOGETHER][TREE_BINS])
 {

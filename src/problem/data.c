@@ -131,11 +131,11 @@ static double usual(Rng *rng, Scalar scalar, const Marks *marks, int64_t i, int 
 
 // Further inputs -------------------------------------------------------------------------
 
-// A float that is made an int may be an index, and what an opaque function does with its
-// argument is not known.
+// A float that is made an integer may be an index, and what an opaque function does with
+// its argument is not known.
 static bool may_index(const Expr *e, const void *none)
 {
-    return (e->kind == E_OP && e->op == OP_INT &&
+    return (e->kind == E_OP && type_is_integer(e->type) &&
             scalar_info[e->arg[0]->type->scalar].floating) ||
            expr_calls(e, may_index, none);
 }

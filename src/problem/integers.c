@@ -196,7 +196,8 @@ static bool same_inputs(const KnownInteger *a, const KnownInteger *b)
     return same;
 }
 
-// A fold of both: from the one on, step by step, until no step adds an input.
+// What a fold of `value` from `from` on is made of: steps are taken until none adds an
+// input.
 static const KnownInteger *folded(Walk *w, const Expr *e, const KnownInteger *from,
                                   const KnownInteger *value, const IntegerName *env)
 {

@@ -18,14 +18,14 @@ typedef struct {
     bool needs_steps;             // search->steps likewise
     bool learns;                  // from any point told, whoever asked for it
     bool by_weights;              // the ranking is that of a device's weights, no model's
-    size_t state;                 // bytes of the strategy's own, all 0 at first
-    void (*open)(Search *search); // gives it other values; NULL: it has none
+    size_t state;                 // bytes of search->state; all are 0 before open
+    void (*open)(Search *search); // sets what is not 0 in the state; may be NULL
     // Writes the next point; false when it has none left, or none before it is told of
     // points that were asked for.
     bool (*ask)(Search *search, Point *point);
     // The cost of an asked point in nanoseconds; INFINITY if its trial did not end ok.
     void (*tell)(Search *search, const Point *point, double cost_ns); // may be NULL
-    void (*close)(Search *search); // frees what the state holds; NULL: nothing
+    void (*close)(Search *search); // frees what the state points to; may be NULL
 } SearchKind;
 
 // What is known of points before they run.
@@ -55,7 +55,7 @@ struct Search {
     int nsize;
     LaunchShapes launches; // for strategies that model costs
     int stage[2];          // points of a strategy's stages; 0: its own choice
-    void *state;           // the strategy's
+    void *state;           // what the strategy keeps; owner: the search
 };
 
 const SearchKind *search_find(const char *name); // NULL if there is none

@@ -172,6 +172,7 @@ static void test_index_floats(void **state)
     } want[] = {
         {"map(\\v -> float(int(v)), x)", false},
         {"map(\\v -> x[int(v)], x)", true},
+        {"map(\\v -> x[int(uint(v))], x)", true},
         {"map(\\v -> x[if v > 1 then 3 else 4] + float(int(v)), x)", false},
         {"map(\\v -> float(7 / int(v)), x)", true},
         {"map(\\v -> float(int(v) / 7), x)", false},

@@ -254,7 +254,7 @@ static void derive_nest(DeriveWalk *w, Path at)
     int dims = nest.dims;
     uint32_t copied = copied_windows(w, map->arg[0], dims);
     bool tiled = copied && walk_apply(w, RULE_TILE, at, nest.tile, dims);
-    if (!tiled && nest.one_each) {
+    if (!tiled && nest.one_each && !(w->strips && walks_rows(map))) {
         apply_threads(w, RULE_MAP_GLB, at, dims);
         return;
     }
@@ -739,6 +739,7 @@ static DeriveWalk walk_of(const Derivation *d, const Point *point)
     w.stream = derive_word(d, point, "scheme", "stream");
     w.shuffle = d->device.shuffle;
     w.host = !has_items(d);
+    w.strips = space_find(d->space, "strip") >= 0 && derive_param(d, point, "strip") > 0;
     w.lists = derive_word(d, point, "lists", "tiles");
     w.fused = derive_param(d, point, "fuse");
     w.cols = derive_param(d, point, "cols");

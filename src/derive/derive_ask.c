@@ -120,11 +120,12 @@ static const Expr *tail_of_lets(const Expr *expr)
     return expr;
 }
 
-// Does it fold many elements, or find a prefix of them, other than for each element of a
-// map?
+// Does it fold many elements, or find some prefixes, other than for each element of a map?
 static bool folds_long(const Expr *expr)
 {
-    bool found = fold_is_long(expr, INNER_MOST + 1) || scan_is_long(expr, INNER_MOST + 1);
+    enum { PREFIXES_MOST = 4 }; // each element would find all of them
+    bool found =
+        fold_is_long(expr, INNER_MOST + 1) || scan_is_long(expr, PREFIXES_MOST + 1);
     for (int i = 0; i < expr->narg && !found; i++)
         found = folds_long(expr->arg[i]);
     return found;

@@ -125,6 +125,20 @@ static bool indexes_rows(const Expr *expr, const void *element)
            !expr_mentions(expr->arg[0]->arg[1], element);
 }
 
+enum { ALONE_MOST = 16 }; // elements that an item folds by itself
+
+static bool goes_on(const Expr *expr, const void *none)
+{
+    return scan_is_long(expr, ALONE_MOST + 1) ||
+           (fold_is_long(expr, INNER_MOST + 1) && !reduce_shares(expr));
+}
+
+bool walks_rows(const Expr *map)
+{
+    return is_map(map) && map->dims == 1 && !reads_columns(map) &&
+           expr_find(map->fun->arg[0], goes_on, NULL);
+}
+
 // Do neighbours of a turned array lie within one access of a warp?
 static bool is_close(const Type *turned)
 {
@@ -364,8 +378,6 @@ static bool is_held(const Expr *value)
            (of->kind == E_PARAM || (writes_itself(value) && value->pattern != P_TOLOCAL));
 }
 
-enum { ALONE_MOST = 16 }; // elements that an item folds by itself
-
 // A fold or a prefix by the items of the group: lets around it, one for each level.
 static bool derive_shared(DeriveWalk *w, Path at)
 {
@@ -444,15 +456,18 @@ static void derive_body_of_chain(DeriveWalk *w, Path at, const Param *row)
         derive_result(w, at);
 }
 
-// Several short rows a group, each by the items of one y; the map of them.
+// Several short rows a group, each by the items of one y, or long ones by an item each; the
+// map of them.
 static Path rows_beside(DeriveWalk *w, Path at)
 {
-    if (!w->rows || w->beside < 2 || !walk_apply(w, RULE_SPLIT_JOIN, at, &w->beside, 1))
+    const bool items = !w->rows && w->strips && walks_rows(walk_node(w, at));
+    int64_t y = !items, beside = items ? w->local[0] : w->rows ? w->beside : 1;
+    if (beside < 2 || !walk_apply(w, RULE_SPLIT_JOIN, at, &beside, 1))
         return at;
     at = walk_map_below(w, at);
     Path row = walk_below(w, at, CHILD_FUN);
     walk_apply(w, RULE_MAP_WRG, at, (int64_t[]){0}, 1);
-    walk_apply(w, RULE_MAP_LCL, row, (int64_t[]){1}, 1);
+    walk_apply(w, RULE_MAP_LCL, row, &y, 1);
     return row;
 }
 

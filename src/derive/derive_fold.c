@@ -341,4 +341,46 @@ void fold_plain(const Derivation *d, Point *point)
     for (int64_t items = 128; items > 0 && !space_valid(d->space, point); items /= 2)
         set_number(d, point, "lx", items);
     set_join(d, point);
+    // Who reads neighbours leaves most of a group idle where they are few.
+    if (d->shape.near && d->shape.row <= INNER_MOST && space_find(d->space, "lists") >= 0)
+        set_values(d, point, "lists=tiles lx=128");
+}
+
+// Strips of the rows that items go through, one each, and when they are copied.
+void add_strip_params(Derivation *d, Diags *diags)
+{
+    const Shape *shape = &d->shape;
+    if (!shape->walks || !has_items(d) || shape->product || shape->lowered)
+        return;
+    space_add_ints(d->space, "strip", (const int64_t[]){0, 16, 32, 64}, 4);
+    if (d->device.matrix > 0) // it copies to local memory asynchronously
+        space_add_ints(d->space, "stages", (const int64_t[]){1, 2, 3, 4}, 4);
+    else
+        space_add_words(d->space, "load", (const char *const[]){"now", "ahead"}, 2);
+    constrain(d, diags, "strip > 0 or %s",
+              d->device.matrix > 0 ? "stages == 1" : "load == 'now'");
+    for (int x = 1; x < shape->dims; x++)
+        constrain(d, diags, "strip == 0 or l%c == 1", 'x' + x);
+    if (shape->rectangular)
+        constrain(d, diags, "strip == 0 or (bx == 1 and cx == 1)");
+    if (shape->rows)
+        constrain(d, diags, "strip == 0 or fold == 'item'");
+    if (shape->scan)
+        constrain(d, diags, "strip == 0 or share == 0");
+}
+
+// So few items that each multiprocessor has some, whose rows are on their way far ahead.
+bool strips_first(const Derivation *d, int i, Point *point)
+{
+    static const struct {
+        int lx, strip, stages;
+    } first[] = {{32, 32, 3}, {32, 64, 2}, {64, 32, 3}, {64, 16, 4}};
+    if (space_find(d->space, "strip") < 0 || i >= COUNTOF(first))
+        return false;
+    derive_single(d, point);
+    set_values(d, point,
+               "lx=%d ly=1 lz=1 lanes=1 fold=item join=tree hold=again share=0 strip=%d "
+               "stages=%d load=ahead",
+               first[i].lx, first[i].strip, first[i].stages);
+    return true;
 }

@@ -336,12 +336,20 @@ Path join_outer(DeriveWalk *w, Path at)
     return at;
 }
 
+// Are they maps of rows which items of a group share, or go through, one each?
+static bool maps_rows(const Expr *map)
+{
+    const Expr *inner = is_map(map) && map->dims == 1 ? map->fun->arg[0] : NULL;
+    return chain_depth(map) > 1 ||
+           (inner && is_map(inner) && expr_mentions(inner->arg[0], map->fun->params[0]) &&
+            (walks_rows(inner) || maps_rows(inner)));
+}
+
 // Rows in batches are rows of one list: a group has several where they are short, and parts
 // of one where they are few and long. Where the map comes to stand.
 static Path join_rows(DeriveWalk *w, Path at)
 {
-    while (!w->deep && chain_depth(walk_node(w, at)) > 1 &&
-           !has_product(walk_node(w, at))) {
+    while (!w->deep && maps_rows(walk_node(w, at)) && !has_product(walk_node(w, at))) {
         Rewriter before = w->r;
         if (!walk_apply_plain(w, RULE_MAP_FLATTEN, at) ||
             !walk_apply_plain(w, RULE_MAP_JOIN, at)) {

@@ -36,6 +36,7 @@ typedef struct {
     bool same;              // they are one place, for each element folds all of one array
     bool lines;             // chains go along rows, whose elements are neighbours
     bool long_rows;         // prefixes of rows that a group cannot hold, or of few
+    bool walks;             // an item may go through a row of its own
     bool near;              // items of a chain read neighbours
     int64_t row, short_row; // elements of the longest of these, at usual sizes; at least
     int64_t row_bytes;      // what a group may hold of it
@@ -126,6 +127,9 @@ void add_group_params(Derivation *derivation, Diags *diags);
 // On a GPU the items of a group share a chain: one item a row would leave most of it idle.
 void fold_plain(const Derivation *derivation, Point *point);
 bool derive_fold_first(const Derivation *derivation, int i, Point *point);
+// Strips of rows that items go through; points to try first that have them.
+void add_strip_params(Derivation *derivation, Diags *diags);
+bool strips_first(const Derivation *derivation, int i, Point *point);
 // derive_by_key.c: keyed folds, or maps of them; their parameters, the plain choice and
 // those to try first.
 void note_keyed(Shape *shape, const Expr *expr);
@@ -233,6 +237,8 @@ bool reads_columns(const Expr *map);
 // Do many elements of a map each fold all of one array, as nearest neighbours do? Then the
 // lanes of a warp read one place of it at a time.
 bool folds_same(const Expr *map);
+// Would an item go through a long row, where each element needs what came of the last?
+bool walks_rows(const Expr *map);
 // Do items of a chain read neighbours, a prefix or a fold that keeps the order?
 bool reads_near(const Expr *expr);
 int64_t fold_elem_bytes(const Expr *expr); // of a fold that keeps its order; 0: it is none

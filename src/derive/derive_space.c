@@ -151,6 +151,7 @@ static void note_map(Shape *shape, Expr *map)
     } else if (is_product(map->fun->arg[0])) {
         note_product(shape, map->fun->arg[0], extent(shape, map->type->len));
     }
+    shape->walks |= walks_rows(map);
     if (chain_depth(map)) {
         shape->rows = true;
         shape->near |= reads_near(map);
@@ -514,6 +515,7 @@ static Space *make_space(Derivation *d, Diags *diags)
     if (shape->reduction)
         add_group_params(d, diags);
     add_keyed_params(d, diags);
+    add_strip_params(d, diags);
     if (has_stream(d))
         add_stream_params(d, diags);
     if (shape->stream)
@@ -684,6 +686,8 @@ void derive_single(const Derivation *d, Point *point)
     set_number(d, point, "groups", 64);
     fold_plain(d, point);
     keyed_plain(d, point);
+    if (!d->device.is_cpu && !has_folds(&d->shape) && d->shape.walks)
+        set_values(d, point, "strip=32 stages=3 load=ahead lx=32 ly=1 lz=1");
     order_plain(d, point);
     cover_plain(d, point);
 }
@@ -787,7 +791,7 @@ int derive_estimated(const Derivation *d)
 int derive_first(const Derivation *d, Point *point, int max)
 {
     static bool (*const starts[])(const Derivation *d, int i, Point *point) = {
-        pass_start, keyed_first, list_first, together_first};
+        pass_start, keyed_first, list_first, strips_first, together_first};
     const Start *start = d->device.is_cpu     ? start_cpu
                          : d->shape.dims == 3 ? start_deep
                                               : start_flat;
@@ -866,6 +870,9 @@ KernelOptions derive_options(const Derivation *d, const Point *point)
     options.interior = space_find(d->space, "border") >= 0
                            ? derive_word(d, point, "border", "split")
                            : options.vector > 1;
+    if (space_find(d->space, "strip") >= 0)
+        options.strip = space_int(d->space, point, "strip");
+    options.room = fold_room(d);
     product_options(d, point, &options);
     // The last rows of several in a group, too.
     options.interior |= by_groups(d, point) && options.local[1] > 1 && options.vector > 1;

@@ -139,11 +139,10 @@ static const KExpr *made_for(Ahead *a, const KExpr *e)
 static void add_made(Ahead *a, Block *block, StmKind kind, const Stm *decl,
                      const Arith *iteration)
 {
-    Stm *stm = NEW(a->pass->arena, Stm);
     a->iteration = iteration;
     a->sides = 0;
-    *stm = (Stm){.kind = kind, .var = decl->var, .value = made_for(a, decl->value)};
-    VEC_PUSH(a->pass->arena, block, stm);
+    const KExpr *value = made_for(a, decl->value);
+    block_add(a->pass->arena, block, (Stm){.kind = kind, .var = decl->var, .value = value});
 }
 
 // A store of a variable, which is declared with what the store had.

@@ -135,26 +135,17 @@ static const Arith *visit_index(Indices *x, const Arith *index)
     return entry->var ? arith_addc(x->pass->ctx, entry->var, c) : index;
 }
 
-static const KExpr *visit(Indices *x, const KExpr *e)
+static const KExpr *visit(void *user, const KExpr *e)
 {
-    const KExpr **arg = NULL;
+    Indices *x = user;
+    const KExpr **arg;
     bool access = (e->kind == K_LOAD || e->kind == K_TILE) && !e->buffer->places;
     const Arith *index = access ? visit_index(x, e->arith) : e->arith;
-    for (int i = 0; i < kexpr_args(e); i++) {
-        const KExpr *to = visit(x, e->arg[i]);
-        if (to != e->arg[i] && !arg) {
-            arg = NEW_ARRAY(x->pass->arena, const KExpr *, e->n);
-            for (int j = 0; j < e->n; j++)
-                arg[j] = e->arg[j];
-        }
-        if (arg)
-            arg[i] = to;
-    }
-    if (!arg && index == e->arith)
-        return e;
-    KExpr *copy = arena_copy(x->pass->arena, e, sizeof(KExpr));
+    const KExpr *made = kexpr_map(x->pass->arena, e, visit, x);
+    if (index == e->arith)
+        return made;
+    KExpr *copy = kexpr_copy(x->pass->arena, made, &arg);
     copy->arith = index;
-    copy->arg = arg ? arg : e->arg;
     return copy;
 }
 

@@ -199,17 +199,16 @@ static const KExpr *inside_value(InteriorSplit *s, const KExpr *k);
 
 static const KExpr *copy_value(InteriorSplit *s, const KExpr *k)
 {
-    KExpr *copy = arena_copy(s->pass->arena, k, sizeof(KExpr));
+    const KExpr **arg;
+    KExpr *copy = kexpr_copy(s->pass->arena, k, &arg);
     copy->arith = inside_index(s, k->arith);
     if (k->kind == K_LOAD)
         copy->side = inside_side(s, k->side);
-    const KExpr **arg = NEW_ARRAY(s->pass->arena, const KExpr *, MAX(k->n, 1));
     for (int i = 0; i < k->n; i++) {
         arg[i] = inside_value(s, k->arg[i]);
         if (i == 0 && k->side && k->kind != K_LOAD)
             copy->side = inside_sides(s, k->side, arg[0]);
     }
-    copy->arg = arg;
     return copy;
 }
 
@@ -282,8 +281,7 @@ static const KExpr *interior_test(const InteriorSplit *s)
     for (int i = 0; i < s->ncond; i++)
         if (!implied(s, i))
             cond[n++] = s->cond[i];
-    return NEW_OF(s->pass->arena, KExpr, .kind = K_COND, .type = type_scalar(S_BOOL),
-                  .cond = cond, .n = n);
+    return kexpr_cond(s->pass->arena, cond, n);
 }
 
 static void split_block(Pass *pass, Block *block)
@@ -293,11 +291,10 @@ static void split_block(Pass *pass, Block *block)
     inside_block(&s, block, &interior);
     if (s.give_up || s.ncond == 0)
         return;
-    Stm *branch = NEW(pass->arena, Stm);
-    *branch =
-        (Stm){.kind = ST_IF, .value = interior_test(&s), .body = interior, .other = *block};
+    Stm branch = {.kind = ST_IF, .body = interior, .other = *block};
+    branch.value = interior_test(&s);
     *block = (Block){0};
-    VEC_PUSH(pass->arena, block, branch);
+    block_add(pass->arena, block, branch);
 }
 
 static bool is_exchange(const KExpr *e, const void *of)

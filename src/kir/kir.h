@@ -224,6 +224,8 @@ typedef struct {
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
     int unroll_loops;  // sequential loops of at most so many iterations ask to be unrolled
     int unroll_part; // longer ones without loops inside ask for so many iterations; 0: none
+    int64_t strip;   // columns of rows of items that groups copy to local memory; 0: none
+    int64_t room;    // bytes of local memory for these copies
     bool eager;      // an `if` about indices does not keep its first side from loading
     bool ahead;      // tiles are loaded while the ones before are in use
     int stages;      // pieces of a ring of tiles that are copied asynchronously; 0, 1: none
@@ -289,6 +291,17 @@ static inline int kexpr_args(const KExpr *e)
 
 // values.c: the value of a variable. Owner: arena.
 const KExpr *kexpr_var(Arena *arena, const Var *var);
+const KExpr *kexpr_load(Arena *arena, const Buffer *buffer, const Arith *index);
+// That all n integers are at least 0.
+const KExpr *kexpr_cond(Arena *arena, const Arith *const *cond, int n);
+// With arguments of its own, *arg; and what map makes of each argument in its place, which
+// is e itself if that is all the same.
+KExpr *kexpr_copy(Arena *arena, const KExpr *e, const KExpr ***arg);
+typedef const KExpr *KExprMap(void *user, const KExpr *e);
+const KExpr *kexpr_map(Arena *arena, const KExpr *e, KExprMap *map, void *user);
+// At the end of a block: a statement, and a constant of that value.
+Stm *block_add(Arena *arena, Block *to, Stm stm);
+const Var *block_name(Arena *arena, Block *to, const char *name, const KExpr *value);
 // Is argument i evaluated only where another one says so? Then the side it is on.
 bool kexpr_maybe(const KExpr *e, int i);
 const Side *kexpr_side(const KExpr *e, int i);

@@ -68,14 +68,6 @@ static LoadEntry *find_entry(Loads *l, const KExpr *e)
     return entry->version == state_of(l, e->buffer)->version ? entry : NULL;
 }
 
-static const Var *declare_load(Loads *l, const KExpr *e)
-{
-    Var *var = NEW_OF(l->pass->arena, Var, new_name(l, e->buffer), e->type, true);
-    VEC_PUSH(l->pass->arena, l->out,
-             NEW_OF(l->pass->arena, Stm, .kind = ST_DECL, .var = var, .value = e));
-    return var;
-}
-
 // Opens an entry for a load of statement stm that is certain to happen.
 static void open_entry(Loads *l, const KExpr *e, const Stm *stm)
 {
@@ -88,7 +80,7 @@ static void open_entry(Loads *l, const KExpr *e, const Stm *stm)
     if (own)
         entry->var = stm->var;
     else if (l->rewriting && entry->uses > 1)
-        entry->var = declare_load(l, e);
+        entry->var = block_name(l->pass->arena, l->out, new_name(l, e->buffer), e);
     table_push(&l->table, (Key){e->buffer, e->arith, e->type}, l->next++);
 }
 
@@ -101,34 +93,12 @@ static void open_entries(Loads *l, const KExpr *e, const Stm *stm)
             open_entries(l, e->arg[i], stm);
 }
 
-static const KExpr *visit(Loads *l, const KExpr *e);
-
-static const KExpr *visit_args(Loads *l, const KExpr *e)
-{
-    const KExpr **arg = NULL;
-    for (int i = 0; i < kexpr_args(e); i++) {
-        const KExpr *to = visit(l, e->arg[i]);
-        if (to == e->arg[i])
-            continue;
-        if (!arg) {
-            arg = NEW_ARRAY(l->pass->arena, const KExpr *, e->n);
-            for (int j = 0; j < e->n; j++)
-                arg[j] = e->arg[j];
-        }
-        arg[i] = to;
-    }
-    if (!arg)
-        return e;
-    KExpr *copy = arena_copy(l->pass->arena, e, sizeof(KExpr));
-    copy->arg = arg;
-    return copy;
-}
-
 // Counts the loads below e, or puts variables in their place.
-static const KExpr *visit(Loads *l, const KExpr *e)
+static const KExpr *visit(void *user, const KExpr *e)
 {
+    Loads *l = user;
     if (!is_candidate(e))
-        return visit_args(l, e);
+        return kexpr_map(l->pass->arena, e, visit, l);
     LoadEntry *entry = find_entry(l, e);
     if (!entry)
         return e;

@@ -46,6 +46,9 @@ void kernel_collect(const Pass *pass, Kernel *kernel);
 
 // jam.c: sequential loops of a block that do not need each other become one loop.
 void pass_jam(Pass *pass, Kernel *kernel);
+// strips.c: the items of a group copy strips of the rows that they go through, one each, to
+// local memory together, and back.
+void pass_strips(Pass *pass, Kernel *kernel);
 // vectors.c: neighbouring loads, and stores, of straight-line code become one of up to
 // options->vector elements where the alignment is proved.
 void pass_vectors(Pass *pass, Kernel *kernel);

@@ -112,7 +112,7 @@ static bool find_ring(Ring *r, Stm *loop)
         if (body->at[r->barrier]->kind == ST_BARRIER)
             break;
     find_products(r);
-    if (r->barrier + 1 >= body->len || body->at[body->len - 1]->kind != ST_BARRIER)
+    if (r->barrier + 1 >= body->len)
         return false;
     ARRAY_EACH(const Stm *, stm, body->at, r->barrier) {
         if (!is_copied_load(stm) && !(copied_load(r, stm) && add_ring(r, stm->buffer)))
@@ -128,10 +128,7 @@ static bool find_ring(Ring *r, Stm *loop)
 
 static Stm *stm_of(Ring *r, StmKind kind, Block *to)
 {
-    Stm *stm = NEW(r->pass->arena, Stm);
-    stm->kind = kind;
-    VEC_PUSH(r->pass->arena, to, stm);
-    return stm;
+    return block_add(r->pass->arena, to, (Stm){.kind = kind});
 }
 
 // Where the piece of an iteration begins in a ring.
@@ -168,13 +165,12 @@ static const KExpr *moved(Ring *r, const KExpr *e)
     if (!e || e->kind == K_COND)
         return e;
     int ring = e->buffer ? ring_of(r, e->buffer) : -1;
-    KExpr *copy = arena_copy(r->pass->arena, e, sizeof(KExpr));
+    const KExpr **arg;
+    KExpr *copy = kexpr_copy(r->pass->arena, e, &arg);
     if (ring >= 0)
         copy->arith = arith_add(r->pass->ctx, e->arith, start_of(r, ring, r->loop->iter));
-    const KExpr **arg = NEW_ARRAY(r->pass->arena, const KExpr *, MAX(e->n, 1));
     for (int i = 0; i < e->n; i++)
         arg[i] = moved(r, e->arg[i]);
-    copy->arg = arg;
     return copy;
 }
 
@@ -198,11 +194,9 @@ static void branch_ahead(Ring *r, Block *to)
     ArithCtx *ctx = r->pass->ctx;
     const Arith *next = arith_addc(ctx, r->loop->iter, ahead_of(r));
     const Arith **cond = NEW_ARRAY(r->pass->arena, const Arith *, 1);
-    KExpr *left = NEW(r->pass->arena, KExpr);
     cond[0] = arith_addc(ctx, arith_sub(ctx, r->loop->extent, next), -1);
-    *left = (KExpr){.kind = K_COND, .type = type_scalar(S_BOOL), .cond = cond, .n = 1};
     Stm *branch = stm_of(r, ST_IF, to);
-    branch->value = left;
+    branch->value = kexpr_cond(r->pass->arena, cond, 1);
     begin_copies(r, next, &branch->body);
 }
 
@@ -215,9 +209,7 @@ static void begin_ahead(Ring *r, Block *to)
 
 static void wait_for(Ring *r, const Buffer *sums, int keep, Block *to)
 {
-    Stm *stm = stm_of(r, ST_WAIT, to);
-    stm->buffer = sums;
-    stm->keep = keep;
+    block_add(r->pass->arena, to, (Stm){.kind = ST_WAIT, .buffer = sums, .keep = keep});
 }
 
 static void begin_first(Ring *r, Block *before)
@@ -235,7 +227,8 @@ static void make_ring(Ring *r)
     const Block *old = &r->loop->body;
     wait_for(r, NULL, ahead_of(r) - 1, &body);
     VEC_PUSH(r->pass->arena, &body, old->at[r->barrier]);
-    for (int i = r->barrier + 1; i + 1 < old->len; i++)
+    const bool waits = old->at[old->len - 1]->kind == ST_BARRIER;
+    for (int i = r->barrier + 1; i + waits < old->len; i++)
         VEC_PUSH(r->pass->arena, &rest, old->at[i]);
     move_block(r, &rest);
     int first = r->products < 0 ? 0 : r->products - r->barrier; // before the copies

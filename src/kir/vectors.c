@@ -193,23 +193,11 @@ static bool stores_whole(const Vectors *v, const Chunk *chunk)
 
 // Rewriting ----------------------------------------------------------------------------
 
-static Stm *stm_new(Vectors *v, StmKind kind)
-{
-    Stm *stm = NEW(v->pass->arena, Stm);
-    stm->kind = kind;
-    return stm;
-}
-
 static const Var *declare(Vectors *v, const Buffer *buffer, const KExpr *value)
 {
-    Stm *decl = stm_new(v, ST_DECL);
-    decl->var = NEW(v->pass->arena, Var);
     const char *stem = arena_printf(v->pass->arena, "%s_v", buffer->name);
-    *decl->var =
-        (Var){name_fresh(v->pass->arena, v->kernel, stem, &v->names), value->type, true};
-    decl->value = value;
-    VEC_PUSH(v->pass->arena, v->out, decl);
-    return decl->var;
+    const char *name = name_fresh(v->pass->arena, v->kernel, stem, &v->names);
+    return block_name(v->pass->arena, v->out, name, value);
 }
 
 // Local memory is aligned to its widest access.
@@ -255,11 +243,9 @@ static const KExpr *rewrite(Vectors *v, const KExpr *e, bool certain)
         return lane_value(v, chunk, lane, e->type);
     if (n == 0)
         return e;
-    KExpr *copy = arena_copy(v->pass->arena, e, sizeof(KExpr));
-    const KExpr **arg = NEW_ARRAY(v->pass->arena, const KExpr *, n);
+    const KExpr **arg, *copy = kexpr_copy(v->pass->arena, e, &arg);
     for (int i = 0; i < n; i++)
         arg[i] = rewrite(v, e->arg[i], certain && !kexpr_maybe(e, i));
-    copy->arg = arg;
     return copy;
 }
 
@@ -296,12 +282,12 @@ static void store_lane(Vectors *v, Chunk *chunk, int lane, const Stm *stm)
     if (++chunk->seen < v->width)
         return;
     note_width(v, chunk->buffer);
-    Stm *store = stm_new(v, ST_STORE);
-    store->buffer = chunk->buffer;
-    store->index = chunk_index(v, chunk);
-    store->side = stm->side;
-    store->value = vector_value(v, chunk, value->type);
-    VEC_PUSH(v->pass->arena, v->out, store);
+    block_add(v->pass->arena, v->out,
+              (Stm){.kind = ST_STORE,
+                    .buffer = chunk->buffer,
+                    .index = chunk_index(v, chunk),
+                    .side = stm->side,
+                    .value = vector_value(v, chunk, value->type)});
 }
 
 static void rewrite_block(Vectors *v, const Block *block, int from, int to)

@@ -148,13 +148,6 @@ static bool link_loads(Windows *w, const Stm *loop, int64_t extent)
 
 // Rewriting -----------------------------------------------------------------------------
 
-static Stm *stm_new(Windows *w, Block *block, StmKind kind, Var *var, const KExpr *value)
-{
-    Stm *stm = NEW_OF(w->pass->arena, Stm, .kind = kind, .var = var, .value = value);
-    VEC_PUSH(w->pass->arena, block, stm);
-    return stm;
-}
-
 static Var *var_of(Windows *w, Load *load)
 {
     if (load->decl)
@@ -178,7 +171,8 @@ static void open_windows(Windows *w, const Stm *loop)
         load->var->is_const = false;
         KExpr *start = arena_copy(w->pass->arena, load->load, sizeof(KExpr));
         start->arith = arith_subst(w->pass->ctx, start->arith, loop->iter, first);
-        stm_new(w, w->out, ST_DECL, load->var, start);
+        block_add(w->pass->arena, w->out,
+                  (Stm){.kind = ST_DECL, .var = load->var, .value = start});
     }
 }
 
@@ -189,18 +183,16 @@ static const KExpr *rewrite(Windows *w, const KExpr *e, Block *body, bool certai
     Load *load = i == NONE ? NULL : &w->load[i];
     if (load && load->var && (certain || load->moved || load->from != NONE)) {
         if (load->from == NONE && !load->moved)
-            stm_new(w, body, ST_DECL, load->var, e);
+            block_add(w->pass->arena, body,
+                      (Stm){.kind = ST_DECL, .var = load->var, .value = e});
         load->moved = true;
         return kexpr_var(w->pass->arena, load->var);
     }
     if (n == 0)
         return e;
-    KExpr *copy = NEW(w->pass->arena, KExpr);
-    const KExpr **arg = NEW_ARRAY(w->pass->arena, const KExpr *, n);
-    *copy = *e;
+    const KExpr **arg, *copy = kexpr_copy(w->pass->arena, e, &arg);
     for (int k = 0; k < n; k++)
         arg[k] = rewrite(w, e->arg[k], body, certain && !kexpr_maybe(e, k));
-    copy->arg = arg;
     return copy;
 }
 
@@ -234,7 +226,9 @@ static void shift(Windows *w, int i, Block *body)
             shift(w, k, body);
     int from = load->from;
     load->from = NONE;
-    stm_new(w, body, ST_ASSIGN, load->var, kexpr_var(w->pass->arena, w->load[from].var));
+    const KExpr *next = kexpr_var(w->pass->arena, w->load[from].var);
+    block_add(w->pass->arena, body,
+              (Stm){.kind = ST_ASSIGN, .var = load->var, .value = next});
 }
 
 static int copies(const Block *body, int64_t extent)

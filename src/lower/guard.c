@@ -80,13 +80,12 @@ static const KExpr *side_left(Lower *l, const KExpr *e)
 {
     if (e->kind != K_LOAD && (e->kind == K_COND || !e->n))
         return e;
-    KExpr *copy = arena_copy(l->arena, e, sizeof(KExpr));
+    const KExpr **arg;
+    KExpr *copy = kexpr_copy(l->arena, e, &arg);
     if (e->kind == K_LOAD)
         copy->side = l->side;
-    const KExpr **arg = NEW_ARRAY(l->arena, const KExpr *, e->n);
     for (int i = 0; i < e->n; i++)
         arg[i] = side_left(l, e->arg[i]);
-    copy->arg = arg;
     return copy;
 }
 

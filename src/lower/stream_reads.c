@@ -339,11 +339,9 @@ static const KExpr *unmoved(Stream *s, const KExpr *e)
         return unmoved_cond(s, e);
     if (!e->n)
         return e;
-    KExpr *copy = arena_copy(s->l->arena, e, sizeof(KExpr));
-    const KExpr **arg = NEW_ARRAY(s->l->arena, const KExpr *, e->n);
+    const KExpr **arg, *copy = kexpr_copy(s->l->arena, e, &arg);
     for (int i = 0; i < e->n; i++)
         arg[i] = unmoved(s, e->arg[i]);
-    copy->arg = arg;
     return copy;
 }
 

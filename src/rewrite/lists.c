@@ -89,8 +89,7 @@ static bool is_plain(const Type *type)
 Expr *rule_tileList(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     int64_t l = args->at[0];
-    if (!is_dims(at, P_MAP, 1) || !at_host(rw) || l < 1 || args->at[1] < 1 ||
-        !divides(rw, l, len_of(at, 0)))
+    if (!is_dims(at, P_MAP, 1) || !at_host(rw) || l < 1 || args->at[1] < 1)
         return NULL;
     const Type *in = at->arg[0]->type->elem, *out = at->type->elem;
     if (!is_plain(in) || !is_plain(out) || !(has_small(in) || has_small(out)))
@@ -106,7 +105,9 @@ Expr *rule_tileList(Rewrite *rw, const Expr *at, const RuleArgs *args)
     }
     while (n-- > 0)
         body = expr_let(rw->ir, held[n], value[n], body);
-    Expr *parts = make_sized(rw, P_SPLIT, num(rw, l), copy_of(rw, at->arg[0]));
-    return make1(rw, P_JOIN,
-                 make(rw, P_MAPWRG, 1, NULL, make_lambda(rw, part, body), parts));
+    const Arith *k = missing(rw, len_of(at, 0), l);
+    Expr *parts =
+        make_sized(rw, P_SPLIT, num(rw, l), pad_far(rw, 1, &k, copy_of(rw, at->arg[0])));
+    Expr *groups = make(rw, P_MAPWRG, 1, NULL, make_lambda(rw, part, body), parts);
+    return cut(rw, at, &k, 1, make1(rw, P_JOIN, groups));
 }

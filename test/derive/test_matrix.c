@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products on matrix units: that fragments, tiles and edges fit together. CUDA's text runs
-// on the host (emulate.hpp), and what it computes is compared with the plain point's.
+// Products on matrix units: that fragments, tiles and edges fit together; and strips of
+// rows whose copies are under way. CUDA's text runs on the host (emulate.hpp), and what it
+// computes is compared with the plain point's.
 
 #include "calibrate/describe.h"
 #include "device/nvidia.h"
@@ -117,7 +118,30 @@ static const Case cases[] = {
      "reduce(\\x y -> x + float(y), float(0)) in transpose(v) |> map(\\c -> half((zip(e, "
      "c) " WIDE ") / z)))",
      40, 144, 32, "lx=8 ly=8 mx=2 my=4 stage=16 stages=2 fold=group", MATH_STANDARD},
+    // Strips of rows: the last row and column are no group's and no strip's last, and are;
+    // a column less than the row has; two results; rows in batches.
+    {"def f(a: [M][N]float) = a |> map(\\r -> r |> scan(\\y x -> 0.9 * y + x, 0.0))", 37,
+     131, 1, "lx=32 strip=16 stages=3", MATH_STANDARD},
+    {"def f(a: [M][N]float) = a |> map(\\r -> r |> scan(\\y x -> 0.9 * y + x, 0.0))", 64,
+     128, 1, "lx=32 strip=32 stages=4", MATH_STANDARD},
+    {"def f(a: [M][N]double, b: [M][N]double) = zip(a, b) |> map(\\t -> zip(t.0, t.1) |> "
+     "scan(\\y x -> x.1 * y + x.0, double(0)) |> take(N - 1) |> pad(1, 0, double(0)))",
+     33, 75, 1, "lx=8 strip=16 stages=2", MATH_STANDARD},
+    {"def f(a: [M][N]float) = a |> map(\\r -> r |> scan(\\(n, m) x -> (n + 1, m + (x - m) "
+     "/ (float(n) + 1)), (0, 0.0)) |> map(\\(n, m) -> (m, m * float(n))))",
+     19, 70, 1, "lx=16 strip=64 stages=2", MATH_STANDARD},
+    {"def f(a: [M][K][N]float) = a |> map(map(\\r -> r |> scan(\\y x -> min(y + x, 1.0), "
+     "0.0)))",
+     3, 90, 5, "lx=4 strip=32 stages=3", MATH_STANDARD},
+    // One strip holds a whole short row.
+    {"def f(a: [M][N]float) = a |> map(\\r -> r |> scan(\\y x -> x + 0.5 * max(y, 0), 0))",
+     41, 20, 1, "lx=8 strip=32 stages=2", MATH_STANDARD},
 };
+
+static bool is_strip(const char *point)
+{
+    return strstr(point, "strip=") != NULL;
+}
 
 static void set_point(const Derivation *derivation, const char *text, Point *point)
 {
@@ -125,7 +149,7 @@ static void set_point(const Derivation *derivation, const char *text, Point *poi
     Space *space = (Space *)derive_space(derivation);
     snprintf(copy, sizeof copy, "%s", text);
     derive_single(derivation, point);
-    if (!space_set(space, point, "product", "matrix"))
+    if (!is_strip(text) && !space_set(space, point, "product", "matrix"))
         fail_msg("no matrix units");
     for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
         char *value = strchr(word, '=');
@@ -228,10 +252,12 @@ static bool try_case(const Case *c)
     Derivation *derivation = derive_new(problem->bound, &info, &diags);
     assert_non_null(derivation);
     derive_single(derivation, &plain);
+    space_set(derive_space(derivation), &plain, "strip", "0");
     set_point(derivation, c->point, &point);
+    const bool matrix = !is_strip(c->point);
     bool ok =
         run_point(problem, derivation, &plain, data, false, arena, &diags, expected) &&
-        run_point(problem, derivation, &point, data, true, arena, &diags, raw);
+        run_point(problem, derivation, &point, data, matrix, arena, &diags, raw);
     if (ok)
         compare(data, raw, expected, (double)c->k);
     compile(problem, derivation, &point, arena, &diags);

@@ -276,7 +276,7 @@ static const Instance instances[] = {
      " zip2(a, b)) in (c, b, a)",
      "root", "23"},
     {"tileList", "def p(x: [N][3]int) = map(\\r -> map(\\e -> e + r[0], r), x)", "root",
-     "13 2"},
+     "1345 2"},
     {"tileList",
      "def p(x: [N][2][3]int, y: [N]int) = map(\\a b -> (transpose(a), b), zip(x, y))",
      "root", "13 14"},

@@ -299,14 +299,37 @@ int lanes_lines(const LaneValues *lanes, int n, int width, int64_t line)
     return count;
 }
 
-int64_t scope_extent(Scope *s, const Arith *extent)
+static int64_t most_of_lanes(Scope *s, const Arith *extent)
 {
     LaneValues lanes;
-    int64_t n = 1;
-    if (scope_constant(s, extent, &n) || !scope_lanes(s, extent, &lanes))
-        return n;
-    n = lanes.v[0];
+    if (!scope_lanes(s, extent, &lanes))
+        return 1;
+    int64_t n = lanes.v[0];
     for (int i = 1; !lanes.uniform && i < s->lanes; i++)
         n = MAX(n, lanes.v[i]);
     return n;
+}
+
+// The mean over the iterations of the innermost loop that it depends on, SAMPLES of them.
+int64_t scope_extent(Scope *s, const Arith *extent)
+{
+    enum { SAMPLES = 16 };
+    BoundVar *loop = NULL;
+    int64_t known;
+    if (scope_constant(s, extent, &known))
+        return known;
+    VEC_EACH(BoundVar *, bound, &s->bounds)
+        if (bound->kind == BOUND_LOOP && arith_mentions(extent, bound->var))
+            loop = bound;
+    if (!loop)
+        return most_of_lanes(s, extent);
+    int64_t middle = loop->at, samples = MIN(loop->n, SAMPLES), sum = 0;
+    for (int64_t i = 0; i < samples; i++) {
+        loop->at = i * loop->n / samples;
+        s->stamp++;
+        sum += most_of_lanes(s, extent);
+    }
+    loop->at = middle;
+    s->stamp++;
+    return (sum + samples / 2) / samples;
 }

@@ -156,18 +156,18 @@ static const Arith *place_of(const Strips *s, const Arith *row, const Arith *col
 typedef struct {
     Block *body;
     const Arith *iter;
-} Turns;
+} TurnLoop;
 
-static Turns add_turns(Strips *s, Block *to, const Arith *extent, int unroll)
+static TurnLoop add_turns(Strips *s, Block *to, const Arith *extent, int unroll)
 {
     int64_t n;
     if (arith_is_const(extent, &n) && n == 1)
-        return (Turns){to, arith_const(s->ctx, 0)};
+        return (TurnLoop){to, arith_const(s->ctx, 0)};
     const char *name = name_fresh(s->arena, s->kernel, "k", &s->names);
     const Arith *last = arith_addc(s->ctx, extent, -1);
     const Arith *iter = arith_var(s->ctx, name, arith_const(s->ctx, 0), last);
     const Stm loop = {.kind = ST_FOR, .iter = iter, .extent = extent, .unroll = unroll};
-    return (Turns){&block_add(s->arena, to, loop)->body, iter};
+    return (TurnLoop){&block_add(s->arena, to, loop)->body, iter};
 }
 
 static const KExpr *add_value(Strips *s, Block *to, const KExpr *value)
@@ -195,7 +195,7 @@ static void copy_in(Strips *s, const Tiled *t, const Arith *strip, Block *to)
 // Under the condition of the store, and not behind the end of the row.
 static void copy_out(Strips *s, const Tiled *t, const Arith *strip, Block *to)
 {
-    Turns copy = add_turns(s, to, s->width, UNROLLED);
+    TurnLoop copy = add_turns(s, to, s->width, UNROLLED);
     CopyTurn turn = turn_of(s, strip, copy.iter);
     int n = t->cond ? t->cond->n : 0;
     const Arith **cond = NEW_ARRAY(s->arena, const Arith *, n + 1);
@@ -245,7 +245,7 @@ static void go_through(Strips *s, const Arith *strip, Block *to)
 {
     const Arith *begin = arith_mul(s->ctx, strip, s->width);
     const Arith *left = arith_sub(s->ctx, s->loop->extent, begin);
-    Turns part = add_turns(s, to, arith_min(s->ctx, left, s->width), UNROLLED);
+    TurnLoop part = add_turns(s, to, arith_min(s->ctx, left, s->width), UNROLLED);
     const Arith *at = arith_add(s->ctx, begin, part.iter);
     const Arith *place = place_of(s, s->items->iter, part.iter);
     block_add(s->arena, part.body,
@@ -261,7 +261,7 @@ static void go_through(Strips *s, const Arith *strip, Block *to)
 static void split_loop(Strips *s, Block *to)
 {
     const Stm barrier = {.kind = ST_BARRIER, .fence_local = true, .fence_global = true};
-    Turns all = add_turns(s, to, arith_ceil_div(s->ctx, s->loop->extent, s->width), 0);
+    TurnLoop all = add_turns(s, to, arith_ceil_div(s->ctx, s->loop->extent, s->width), 0);
     ARRAY_EACH_REF(Tiled *, t, s->tiled, s->ntiled) {
         t->tile = NEW_OF(s->arena, Buffer,
                          .name = name_fresh(s->arena, s->kernel, "strip", &s->names),

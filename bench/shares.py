@@ -163,10 +163,10 @@ def tune(fw, path, sizes, device, budget, *options):
 
 
 def know_copy(fw, path, sizes, device):
-    """Has the copy that bounds a program measured, once for each power of two of bytes, by
-    tunings that have no limit in time: a short budget leaves no time for it."""
-    moved, _ = fw.work(path, sizes) or (0, 0)
-    size = 1 << max(16, round(math.log2(max(moved, 1))))
+    """Has the copy that bounds a program, of as many bytes as its inputs and outputs, measured once
+    for each power of two, by tunings that have no limit in time: a short budget leaves no time for it."""
+    shapes = fw.shapes(path)
+    size = 1 << max(16, round(math.log2(max(bytes_of(shapes, sizes) if shapes else 1, 1))))
     key = device["id"], size
     if key in fw.copies:
         return

@@ -50,7 +50,7 @@ void describe_target(const char *target, DeviceInfo *info)
     const Target *t = target_find(target);
     int warp = target_warp(t);
     if (strcmp(info->target, target) != 0)
-        info->shuffle = warp > 0;
+        info->shuffle = info->in_order = warp > 0;
     info->matrix = target_matrix_units(t);
     info->lanes = warp < 0 ? info->lanes : warp;
     info->is_cpu &= warp <= 0;
@@ -88,11 +88,11 @@ static const NumberRow number_row[] = {
 
 json_t *device_json(const DeviceInfo *d)
 {
-    json_t *json =
-        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b}", "id", d->id,
-                  "device", d->name, "driver", d->driver, "limits", d->limits,
-                  "fingerprint", d->fingerprint, "target", d->target, "is_cpu", d->is_cpu,
-                  "shuffle", d->shuffle, "half", d->has_half, "double", d->has_double);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:b, s:b, s:b}",
+                             "id", d->id, "device", d->name, "driver", d->driver, "limits",
+                             d->limits, "fingerprint", d->fingerprint, "target", d->target,
+                             "is_cpu", d->is_cpu, "shuffle", d->shuffle, "in_order",
+                             d->in_order, "half", d->has_half, "double", d->has_double);
     ARRAY_EACH_REF(const NumberRow *, row, number_row, COUNTOF(number_row)) {
         const char *at = (const char *)d + row->at;
         int64_t value = row->wide ? *(const int64_t *)at : *(const int *)at;
@@ -118,6 +118,7 @@ void device_of_json(const json_t *json, DeviceInfo *d)
     get_text(json, "target", d->target, sizeof d->target);
     d->is_cpu = json_is_true(json_object_get(json, "is_cpu"));
     d->shuffle = json_is_true(json_object_get(json, "shuffle"));
+    d->in_order = json_is_true(json_object_get(json, "in_order"));
     d->has_half = json_is_true(json_object_get(json, "half"));
     d->has_double = !json_is_false(json_object_get(json, "double")); // files before it
     ARRAY_EACH_REF(const NumberRow *, row, number_row, COUNTOF(number_row)) {

@@ -182,6 +182,8 @@ static void tally_value(Tally *t, const KExpr *e)
         return;
     if (e->kind == K_LOAD)
         tally_access(t, e->buffer, e->arith, e->type, false);
+    if (e->kind == K_AWAIT)
+        tally_access(t, e->buffer, e->arith, type_scalar(S_LONG), false);
     if (e->kind == K_CALL)
         tally_function(t, e->callee);
     if (e->kind == K_MATRIX) {
@@ -233,6 +235,9 @@ static void tally_stm(Tally *t, const Stm *stm)
     case ST_MATRIX:
     case ST_ARRAY: return;
     case ST_STORE: tally_access(t, stm->buffer, stm->index, stm->value->type, true); return;
+    case ST_PUBLISH:
+        tally_access(t, stm->buffer, stm->index, type_scalar(S_LONG), true);
+        return;
     case ST_INT: {
         VEC_PUSH(t->arena, &t->defs,
                  (Definition){stm->iter, stm->value ? NULL : stm->index});

@@ -163,6 +163,7 @@ static void walk_value(CostWalk *w, const KExpr *e)
     case K_COND: return;
     case K_VAR: use_var(w, e->var); return;
     case K_LOAD: note_access(w, e->buffer, e->arith, e->type, false); return;
+    case K_AWAIT: note_access(w, e->buffer, e->arith, type_scalar(S_LONG), false); return;
     case K_TILE: return;
     case K_MATRIX: {
         const Fragments *f = e->fragments; // an item has two outputs of each 8 x 8
@@ -241,6 +242,9 @@ static void walk_stm(CostWalk *w, const Stm *stm)
     case ST_DECL:
     case ST_ASSIGN: use_var(w, stm->var); return;
     case ST_STORE: note_access(w, stm->buffer, stm->index, stm->value->type, true); return;
+    case ST_PUBLISH:
+        note_access(w, stm->buffer, stm->index, type_scalar(S_LONG), true);
+        return;
     case ST_MATRIX:
     case ST_COMMIT:
     case ST_WAIT:

@@ -739,6 +739,7 @@ static DeriveWalk walk_of(const Derivation *d, const Point *point)
     w.stream = derive_word(d, point, "scheme", "stream");
     w.shuffle = d->device.shuffle;
     w.host = !has_items(d);
+    w.one_pass = derive_word(d, point, "prefix", "lookback");
     w.strips = space_find(d->space, "strip") >= 0 && derive_param(d, point, "strip") > 0;
     w.lists = derive_word(d, point, "lists", "tiles");
     w.fused = derive_param(d, point, "fuse");

@@ -424,8 +424,11 @@ static bool needs_no_name(const Expr *let, const Param *row)
     const Expr *value = let->arg[0];
     if (value->kind == E_PARAM)
         return value->param != row;
+    const Expr *in = let->arg[1]; // what groups are told is one element of it
+    if (in->kind == E_LET && expr_is(in->arg[0], P_LOOKBACK))
+        in = in->arg[1];
     return is_map(value) && expr_is(value->arg[0], P_ARRAY) &&
-           expr_uses(let->arg[1], let->param) <= 1;
+           expr_uses(in, let->param) <= 1;
 }
 
 void derive_lets(DeriveWalk *w, Path *at, const Param *row,
@@ -546,6 +549,18 @@ bool scan_splits(const DeriveWalk *w, const Expr *expr)
            !(arith_is_const(scan->type->len, &len) && len <= w->items * w->share);
 }
 
+// In one pass, in parts; where the map is then.
+static bool look_back(DeriveWalk *w, Path *at, int64_t part, int64_t items)
+{
+    const int64_t args[] = {part, items}, x = 0;
+    if (!w->one_pass || !walk_apply(w, RULE_SCAN_ONE_PASS, *at, args, 2))
+        return false;
+    *at = walk_below(w, *at, 1);
+    walk_apply(w, RULE_MAP_GLB, walk_under_layout(w, walk_below(w, *at, 0)), &x, 1);
+    *at = walk_below(w, *at, 1);
+    return true;
+}
+
 // In one group, or in parts: what each gives, the prefixes of these, and its own behind
 // them.
 bool derive_scan(DeriveWalk *w, Path at)
@@ -556,6 +571,8 @@ bool derive_scan(DeriveWalk *w, Path at)
     if (!scan_splits(w, walk_node(w, at)))
         return walk_apply_plain(w, RULE_SCAN_AS_MAP, at) &&
                derive_group(w, walk_map_below(w, at));
+    if (look_back(w, &at, part, 0))
+        return derive_group(w, walk_map_below(w, at));
     if (!walk_apply(w, RULE_SCAN_SPLIT, at, &part, 1))
         return false;
     derive_folds(w, walk_below(w, at, 0), w->each);
@@ -566,13 +583,14 @@ bool derive_scan(DeriveWalk *w, Path at)
 
 // A map of what each part of a row gives: a work-item a part, neighbours of neighbouring
 // rows.
-static void derive_part_items(DeriveWalk *w, Path at)
+static Path derive_part_items(DeriveWalk *w, Path at)
 {
     int64_t x = 0, y = 1;
     walk_apply(w, RULE_MAP_GLB, at, &x, 1);
     at = walk_under_layout(w, walk_below(w, at, CHILD_FUN));
     if (is_map(walk_node(w, at)))
         walk_apply(w, RULE_MAP_GLB, at, &y, 1);
+    return at;
 }
 
 // Prefixes of columns: the items of a group would read elements that lie far apart, so each
@@ -581,8 +599,17 @@ static bool derive_scan_columns(DeriveWalk *w, Path at)
 {
     int64_t len = scan_row_length(walk_node(w, at)), parts = w->parts;
     int64_t part = (len + parts - 1) / MAX(parts, 1);
-    if (parts < 2 || part < 2 || !reads_columns(walk_node(w, at)) ||
-        !walk_apply(w, RULE_SCAN_RESUME, walk_below(w, at, CHILD_FUN), &part, 1))
+    if (parts < 2 || part < 2 || !reads_columns(walk_node(w, at)))
+        return false;
+    if (look_back(w, &at, part, 1)) {
+        at = walk_below(w, derive_part_items(w, at), CHILD_FUN);
+        while (walk_apply_plain(w, RULE_LET_OUT, at))
+            ;
+        if (walk_node(w, at)->kind == E_LET)
+            walk_apply_plain(w, RULE_TO_PRIVATE, walk_below(w, at, 0));
+        return true;
+    }
+    if (!walk_apply(w, RULE_SCAN_RESUME, walk_below(w, at, CHILD_FUN), &part, 1))
         return false;
     walk_apply_plain(w, RULE_MAP_FISSION_LET, at);
     Path rest = walk_below(w, at, 1);
@@ -601,8 +628,13 @@ bool derive_scan_rows(DeriveWalk *w, Path at)
     int64_t part = w->items * w->share, y = 1;
     if (!w->deep && derive_scan_columns(w, at))
         return true;
-    if (w->deep || scan_row_length(walk_node(w, at)) <= part || !w->share ||
-        !walk_apply(w, RULE_SCAN_SPLIT, walk_below(w, at, CHILD_FUN), &part, 1))
+    if (w->deep || scan_row_length(walk_node(w, at)) <= part || !w->share)
+        return false;
+    if (look_back(w, &at, part, 0)) {
+        walk_apply(w, RULE_MAP_WRG, at, &y, 1);
+        return derive_group(w, walk_map_below(w, walk_below(w, at, CHILD_FUN)));
+    }
+    if (!walk_apply(w, RULE_SCAN_SPLIT, walk_below(w, at, CHILD_FUN), &part, 1))
         return false;
     walk_apply_plain(w, RULE_MAP_FISSION_LET, at);
     Path totals = walk_below(w, at, 0), rest = walk_below(w, at, 1);

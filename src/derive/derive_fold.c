@@ -86,31 +86,41 @@ bool by_groups(const Derivation *d, const Point *point)
 static bool has_part(const Shape *s, int64_t parts)
 {
     enum { TERMS_LEAST = 128, OUTPUTS_MOST = 1 << 24 };
-    return parts * 16 <= s->fold ||
+    return parts * (s->scan_columns ? 8 : 16) <= s->fold ||
            (parts * TERMS_LEAST <= s->split && (double)parts * s->least <= OUTPUTS_MOST &&
             (double)parts * s->most <= INT32_MAX);
 }
 
 void add_parts(Derivation *d)
 {
-    static const int64_t all[] = {1, 2, 4, 8, 16, 32, 64, 128, 256};
+    static const int64_t all[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
+    const int most = d->shape.scan_columns ? COUNTOF(all) : COUNTOF(all) - 2;
     int64_t parts[COUNTOF(all)];
     int n = 0;
-    for (int i = 0; i < COUNTOF(all); i += d->shape.product ? 1 : 2)
+    for (int i = 0; i < most; i += d->shape.product ? 1 : 2)
         if (!n || has_part(&d->shape, all[i]))
             parts[n++] = all[i];
     if (n > 1 && space_find(d->space, "parts") < 0)
         space_add_ints(d->space, "parts", parts, n);
 }
 
+static void add_prefix_param(Derivation *d, Diags *diags)
+{
+    const bool parts = space_find(d->space, "parts") >= 0;
+    const bool share = space_find(d->space, "share") >= 0;
+    if (!d->device.in_order || !has_items(d) || d->shape.product || !(parts || share))
+        return;
+    space_add_words(d->space, "prefix", (const char *const[]){"parts", "lookback"}, 2);
+    constrain(d, diags, "prefix == 'parts'%s%s", share ? " or share > 0" : "",
+              parts ? " or parts > 1" : "");
+    for (int x = 1; x < d->shape.dims; x++) // a group that waits does not wait for itself
+        constrain(d, diags, "prefix == 'parts' or l%c == 1", 'x' + x);
+}
+
 // Both what a group reads and its own prefixes in local memory.
 static void add_scan_params(Derivation *d, Diags *diags)
 {
     space_add_ints(d->space, "share", (const int64_t[]){0, 4, 8, 16, 32}, 5);
-    constrain(d, diags,
-              "share == 0 or (lx%s * share * (1 + (hold == 'local')) + %d) * %lld <= %lld",
-              d->shape.product ? " * ly" : "", SCAN_MORE, (long long)d->shape.scan,
-              (long long)fold_room(d));
 }
 
 static void add_turns(Derivation *d)
@@ -154,10 +164,12 @@ void add_fold_params(Derivation *d, Diags *diags)
         add_row_params(d, diags);
     if (shape->rows && has_lanes(d))
         add_join(d, diags);
-    if (!shape->rows && !shape->scan && !shape->order)
-        return;
     if (shape->scan)
         add_scan_params(d, diags);
+    if (shape->scan || shape->scan_columns)
+        add_prefix_param(d, diags);
+    if (!shape->rows && !shape->scan && !shape->order)
+        return;
     if (shape->scan && !fits)
         space_constrain(d->space, "share > 0 or hold == 'again'", diags);
     if (shape->order)
@@ -284,8 +296,10 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
     if (d->shape.rows && !d->shape.columns)
         set_row_items(d, point, (int64_t)first[i].lanes * first[i].times);
     if (d->shape.columns) {
-        set_values(d, point, "fold=%s hold=again lanes=1 parts=%d",
-                   d->shape.lines ? "near" : "item", first[i].parts);
+        set_values(d, point, "fold=%s hold=again lanes=1",
+                   d->shape.lines ? "near" : "item");
+        if (!d->shape.scan_columns) // their plain parts are the largest that items hold
+            set_number(d, point, "parts", first[i].parts);
         set_block(d, point, i % 2 ? 8 : 4);
     }
     if (!d->shape.rows || d->shape.long_rows)
@@ -296,18 +310,23 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
     return true;
 }
 
+enum { HELD_MOST = 64 }; // elements of a part that an item can hold in registers
+
 // As many as fill a GPU: of items where these read neighbouring columns, else of groups,
 // which have enough to do each.
 static void choose_parts(const Derivation *d, Point *point)
 {
     int64_t wanted = d->shape.columns ? 1 << 18 : 1 << 10;
-    int64_t least = d->shape.columns ? 16 : 2048;
-    for (int64_t parts = 4; d->shape.folds * parts < 4 * wanted; parts *= 4)
+    int64_t least = d->shape.scan_columns ? 8 : d->shape.columns ? 16 : 2048;
+    for (int64_t parts = 4;
+         d->shape.folds * parts < 4 * wanted ||
+         (d->shape.scan_columns && d->shape.fold > parts * HELD_MOST / 8);
+         parts *= 4)
         if (parts * least > d->shape.fold || !set_number(d, point, "parts", parts))
             return;
 }
 
-void fold_plain(const Derivation *d, Point *point)
+static void fold_plain_parts(const Derivation *d, Point *point)
 {
     if (!has_folds(&d->shape) || d->device.is_cpu)
         return;
@@ -344,6 +363,15 @@ void fold_plain(const Derivation *d, Point *point)
     // Who reads neighbours leaves most of a group idle where they are few.
     if (d->shape.near && d->shape.row <= INNER_MOST && space_find(d->space, "lists") >= 0)
         set_values(d, point, "lists=tiles lx=128");
+}
+
+void fold_plain(const Derivation *d, Point *point)
+{
+    fold_plain_parts(d, point);
+    Point one_pass = *point;
+    if (space_set(d->space, &one_pass, "prefix", "lookback") &&
+        space_valid(d->space, &one_pass))
+        *point = one_pass;
 }
 
 // Strips of the rows that items go through, one each, and when they are copied.

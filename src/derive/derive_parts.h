@@ -28,6 +28,7 @@ typedef struct {
     bool reduction;         // a whole array is reduced
     int64_t whole;          // elements of the longest such fold, with those of folds in it
     int64_t scan;           // bytes of an element of prefixes of whole arrays; 0: none
+    bool scan_columns;      // there are prefixes of columns
     int64_t order, ordered; // bytes of an element of folds that keep their order; how many
     bool rows;              // a chain of nests, of which some fold
     int64_t fold;           // length of folds that are all that a chain does; 0: none

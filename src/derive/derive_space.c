@@ -53,6 +53,7 @@ static void note_folds(Shape *shape, const Expr *map)
 static void note_scan_rows(Shape *shape, const Expr *map)
 {
     int64_t rows, len = scan_row_length(map);
+    shape->scan_columns |= reads_columns(map) && len > 0;
     if (reads_columns(map) && len > shape->fold &&
         arith_is_const(map->type->len, &shape->folds))
         shape->fold = len;

@@ -37,6 +37,7 @@ typedef struct {
     bool stream;     // warps walk along the first axis with the rows of all stages
     bool shuffle;    // as in KernelOptions
     bool host;       // items are loops
+    bool one_pass;   // prefixes of a whole array look back
     bool strips;     // of the rows of items are in local memory
     bool lists;      // of small arrays are computed in local memory
     TimeLoop passes; // what all kernels that they make so have in common

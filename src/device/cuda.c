@@ -188,7 +188,7 @@ static void describe(Device *device, int index)
     info->clock_mhz = attribute(device, ATTR_CLOCK_KHZ) / 1000;
     info->warp = attribute(device, ATTR_WARP);
     info->lanes = info->warp;
-    info->shuffle = true;
+    info->shuffle = info->in_order = true;
     info->line_bytes = LINE_BYTES;
     info->max_group = attribute(device, ATTR_MAX_THREADS);
     info->local_bytes =

@@ -30,6 +30,8 @@ typedef struct {
     int warp;       // work-items that execute together; CPU: the float SIMD width
     int lanes;      // work-items that can walk along an axis together; 0: none can
     bool shuffle;   // these are a warp that exchanges registers in the target's text
+    bool in_order;  // groups begin in the order of their numbers, so that one may wait for
+                    // what groups of lower numbers write
     int line_bytes; // cache line
     int64_t max_group; // work-items in a group
     int64_t max_item[3];

@@ -228,6 +228,8 @@ static void describe(cl_device_id id, int index, DeviceInfo *info)
     info->lanes = info->is_cpu ? CPU_LANES : GPU_LANES;
     info->shuffle =
         has_extension(id, "cl_nv_device_attribute_query") && info->warp == info->lanes;
+    info->in_order =
+        info->shuffle || strcmp(info->platform, "Portable Computing Language") == 0;
     info->line_bytes = get_uint(id, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE, 64);
     describe_sizes(id, info);
     describe_bus(id, info);

@@ -822,6 +822,10 @@ void put_value(Printer *p, const KExpr *e, Prec prec)
     case K_VECTOR: put_vector(p, e, prec); return;
     case K_LANE: put_lane(p, e->arg[0], e->lane, prec); return;
     case K_SHUFFLE: put_shuffle(p, e); return;
+    case K_AWAIT:
+        put_form(p, "fw_await_%s(&%e)", scalar_info[e->type->scalar].name, e->buffer,
+                 e->arith);
+        return;
     }
     BUG("value of kind %d", e->kind);
 }

@@ -10,7 +10,7 @@
 
 // What a program uses -----------------------------------------------------------------
 
-static bool program_uses(const Program *program, Scalar scalar)
+bool program_uses(const Program *program, Scalar scalar)
 {
     for (int i = 0; i < program->funs.len; i++)
         if (function_uses(program->funs.at[i], scalar))
@@ -50,8 +50,7 @@ static bool needed(const Helper *helper, const Uses *uses)
     return false;
 }
 
-// holes: what a text has where others come in, and those.
-static void put_with(Buf *out, const char *text, const char *holes, const char *const *with)
+void put_with(Buf *out, const char *text, const char *holes, const char *const *with)
 {
     for (const char *hole; *text; text++)
         if ((hole = strchr(holes, *text)))

@@ -196,6 +196,7 @@ void put_prelude(Buf *out, const Target *target, const Program *program, const U
     if (!target->doubts) // whose ints are of its own
         put_scalar_helpers(out, target, program, &all);
     put_updates(out, target, program, &all);
+    put_words(out, target, program, &all);
     buf_write(out, functions.text, functions.len);
     drop_empty_line(out, start);
 }

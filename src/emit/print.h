@@ -86,6 +86,9 @@ void vectors_add(VectorSet *set, const Type *type, bool arithmetic);
 // All that kernels of any point of a program may use.
 void vectors_of_program(VectorSet *set, const Program *program);
 bool vector_arithmetic(Scalar scalar);
+// A text; holes: the characters of it that others stand for, and those.
+void put_with(Buf *out, const char *text, const char *holes, const char *const *with);
+bool program_uses(const Program *program, Scalar scalar);
 void put_scalar_helpers(Buf *out, const Target *target, const Program *program,
                         const Uses *uses);
 // What stands before everything else.
@@ -98,6 +101,8 @@ void put_doubt_head(Buf *out, const Program *program, const Uses *uses);
 // update.c: a store that is atomic, and what the target lacks for such stores.
 void put_update(Printer *p, const Stm *stm);
 void put_updates(Buf *out, const Target *target, const Program *program, const Uses *uses);
+// How groups tell each other numbers.
+void put_words(Buf *out, const Target *target, const Program *program, const Uses *uses);
 
 // print.c
 void printer_init(Printer *p, Buf *out, const Target *target, const Program *program);

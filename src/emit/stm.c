@@ -601,6 +601,10 @@ static void put_stm(Printer *p, const Stm *stm)
     case ST_FOR: put_for(p, stm); return;
     case ST_IF: put_if(p, stm); return;
     case ST_BARRIER: put_barrier(p, stm); return;
+    case ST_PUBLISH:
+        put_form(p, "fw_publish_%s(&%e, %v);\n", scalar_info[stm->value->type->scalar].name,
+                 stm->buffer, stm->index, stm->value);
+        return;
     case ST_COMMIT: put_line(p, "fw_commit();"); return;
     case ST_WAIT: put_wait(p, stm); return;
     }

@@ -366,6 +366,25 @@ static const Type *infer_reduce(Infer *in, Expr *e, const Type *want)
     return infer_accumulator(in, e, &array, want);
 }
 
+// lookBack(f, z, t, v, i, w): the fold of the elements of t before i; v is element i, and w
+// has room for what groups tell each other.
+static const Type *infer_look_back(Infer *in, Expr *e, const Type *want)
+{
+    const Type *folded = infer_reduce(in, e, want);
+    const Type *index = folded ? infer_expr(in, e->arg[3], type_scalar(S_INT)) : NULL;
+    const Type *own = index ? infer_expr(in, e->arg[2], folded) : NULL;
+    const Type *room = own ? array_argument(in, e, 4, 2) : NULL;
+    if (!room)
+        return NULL;
+    if (!type_equal(in->ir->arith, own, folded))
+        return wrong(in, e, "T015", "an element as its third argument", own);
+    if (!type_equal(in->ir->arith, index, type_scalar(S_INT)))
+        return wrong(in, e, "T015", "an int, the element's index", index);
+    if (!type_equal(in->ir->arith, room->elem->elem, type_scalar(S_LONG)))
+        return wrong(in, e, "T015", "rows of long as the last argument", room);
+    return folded;
+}
+
 // Elements with keys, as what is folded: the type of the values beside the keys.
 static const Type *keyed_value(Infer *in, Expr *e, const Type *elem)
 {
@@ -721,6 +740,7 @@ const Type *infer_pattern(Infer *in, Expr *e, const Type *want)
     case P_REDMATRIX:
     case P_REDLANES:
     case P_REDUNROLL: return infer_reduce(in, e, want);
+    case P_LOOKBACK: return infer_look_back(in, e, want);
     case P_SCAN:
     case P_SCANSEQ: return infer_scan(in, e, want);
     case P_REDUCEBY: return infer_reduce_by(in, e, want);

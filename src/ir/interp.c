@@ -352,13 +352,13 @@ static void take_step(Interp *in, const Expr *e, const Val *arg, const InterpEnv
     *next = old;
 }
 
-static Val eval_reduce(Interp *in, const Expr *e, Val z, const InterpView *x,
+// Of the first len elements of x.
+static Val eval_reduce(Interp *in, const Expr *e, Val z, const InterpView *x, int64_t len,
                        const InterpEnv *env)
 {
     Value *now = new_value(in, in->arena, e, e->type),
           *next = new_value(in, in->arena, e, e->type);
     val_store(in, e->type, z, now->plane, 0);
-    int64_t len = length_of(in, e->arg[1]);
     ArenaMark mark = arena_mark(in->arena);
     for (int64_t i = 0; i < len; i++) {
         Val arg[2] = {stored(in, now), view_at(in, x, &i, 1)};
@@ -366,6 +366,15 @@ static Val eval_reduce(Interp *in, const Expr *e, Val z, const InterpView *x,
         arena_reset(in->arena, mark);
     }
     return stored(in, now);
+}
+
+static Val eval_look_back(Interp *in, const Expr *e, const Val *arg, const InterpEnv *env)
+{
+    int64_t len = length_of(in, e->arg[1]);
+    double before = arg[3].number;
+    if (!(before >= 0 && before < (double)len))
+        interp_fail(in, e->span, "R001", "element %.0f of %" PRId64, before, len);
+    return eval_reduce(in, e, arg[0], arg[1].view, (int64_t)before, env);
 }
 
 static Val eval_scan(Interp *in, const Expr *e, Val z, const InterpView *x,
@@ -495,7 +504,9 @@ static Val eval_pattern(Interp *in, const Expr *e, const InterpEnv *env)
     case P_REDSEQ:
     case P_REDMATRIX:
     case P_REDLANES:
-    case P_REDUNROLL: return eval_reduce(in, e, arg[0], arg[1].view, env);
+    case P_REDUNROLL:
+        return eval_reduce(in, e, arg[0], arg[1].view, length_of(in, e->arg[1]), env);
+    case P_LOOKBACK: return eval_look_back(in, e, arg, env);
     case P_SCAN:
     case P_SCANSEQ: return eval_scan(in, e, arg[0], arg[1].view, env);
     case P_REDUCEBY: return eval_reduce_by(in, e, arg[0], arg[1].view, env);

@@ -31,7 +31,7 @@ typedef struct {
 static bool is_made_of_inputs(const KExpr *e)
 {
     bool ok = e->kind != K_TILE && e->kind != K_MATRIX && e->kind != K_SHUFFLE &&
-              (e->kind != K_VAR || e->var->is_const);
+              e->kind != K_AWAIT && (e->kind != K_VAR || e->var->is_const);
     if (e->kind == K_LOAD)
         ok = e->buffer->space == MEM_GLOBAL && e->buffer->role == ROLE_INPUT &&
              !e->buffer->formal;

@@ -50,7 +50,8 @@ bool stm_reads(const Stm *stm, const void *var)
 
 bool stm_stores(const Stm *stm, const void *buffer)
 {
-    return stm->kind == ST_STORE && (!buffer || stm->buffer == buffer);
+    return (stm->kind == ST_STORE || stm->kind == ST_PUBLISH) &&
+           (!buffer || stm->buffer == buffer);
 }
 
 bool stm_is_barrier(const Stm *stm, const void *of)

@@ -51,7 +51,7 @@ static bool call_divides(const Function *f)
 
 bool may_go_ahead(ArithCtx *ctx, const KExpr *e)
 {
-    if ((e->kind == K_LOAD && !load_exists(ctx, e)) ||
+    if (e->kind == K_AWAIT || (e->kind == K_LOAD && !load_exists(ctx, e)) ||
         (e->kind == K_OP && is_division(e->op, e->type) && !divides(ctx, e->arg[1])) ||
         (e->kind == K_CALL && call_divides(e->callee)))
         return false;

@@ -299,7 +299,7 @@ static void split_block(Pass *pass, Block *block)
 
 static bool is_exchange(const KExpr *e, const void *of)
 {
-    return e->kind == K_SHUFFLE;
+    return e->kind == K_SHUFFLE || e->kind == K_AWAIT;
 }
 
 static bool exchanges(const Stm *stm, const void *of)

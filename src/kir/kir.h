@@ -67,6 +67,7 @@ typedef enum {
     K_LANE,    // component lane of arg[0]
     K_TILE,    // buffer from arith on: an operand of
     K_MATRIX,  // sums of products of tiles arg[0] and arg[1], which a warp adds up together
+    K_AWAIT,   // what another group publishes at buffer[arith], waited for
     K_SHUFFLE, // arg[0] as work-item arith of the same warp has it; all of them take part
 } KExprKind;
 
@@ -113,6 +114,7 @@ typedef enum {
     ST_DECL,    // type var = value; value NULL: not initialised
     ST_ASSIGN,  // var = value
     ST_STORE,   // buffer[index] = value; a vector value stores that many neighbours
+    ST_PUBLISH, // words of buffer from index on = value, for which other groups wait
     ST_MATRIX,  // adds a K_MATRIX to a private buffer of [rows][columns], from index on
     ST_ARRAY,   // declares a private buffer
     ST_INT,     // const int index-variable `iter` = index, or = value if that is not NULL

@@ -232,6 +232,9 @@ static void check_access(Verifier *c, const Buffer *buffer, const Arith *index,
 
 // Values ------------------------------------------------------------------------------
 
+// Of what groups tell each other.
+static const Type word = {.kind = T_SCALAR, .scalar = S_LONG};
+
 static bool check_value(Verifier *c, const KExpr *e);
 
 static bool check_variable(Verifier *c, const Var *var)
@@ -270,6 +273,7 @@ static bool check_value(Verifier *c, const KExpr *e)
     case K_VAR: return check_variable(c, e->var);
     case K_LOAD: check_load(c, e); return true;
     case K_TILE: check_access(c, e->buffer, e->arith, e->type, NULL, false); return true;
+    case K_AWAIT: check_access(c, e->buffer, e->arith, &word, NULL, false); return true;
     case K_SHUFFLE:
         check_arith(c, e->arith);
         check_value(c, e->arg[0]);
@@ -401,6 +405,10 @@ static void check_stm(Verifier *c, const Stm *stm)
         check_access(c, stm->buffer, stm->index, stm->value->type, stm->side, true);
         if (stm->buffer->space == MEM_GLOBAL && stm->buffer->role == ROLE_INPUT)
             fail(c, "L103", "a store to an input", stm->buffer->name);
+        return;
+    case ST_PUBLISH:
+        check_value(c, stm->value);
+        check_access(c, stm->buffer, stm->index, &word, NULL, true);
         return;
     case ST_MATRIX:
         check_value(c, stm->value);

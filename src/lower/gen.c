@@ -427,6 +427,7 @@ static const View *eval_pattern(Lower *l, const Expr *expr, const Env *env)
     case P_REDMATRIX:
     case P_REDUNROLL: return eval_reduce(l, expr, env);
     case P_REDLANES: return gen_lanes(l, expr, env);
+    case P_LOOKBACK: return gen_look_back(l, expr, env);
     case P_REDBYGLB:
     case P_REDBYLCL: return eval_by_key(l, expr, env);
     case P_ITERATE:

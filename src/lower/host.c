@@ -203,7 +203,7 @@ static bool is_line(const Extents *found)
     return true;
 }
 
-static void set_launch(Lower *l, Kernel *kernel, const Extents *found)
+static void set_launch(Lower *l, const Expr *expr, Kernel *kernel, const Extents *found)
 {
     kernel->any_group = l->options->any_group;
     for (int d = 0; d < 3; d++) {
@@ -212,7 +212,8 @@ static void set_launch(Lower *l, Kernel *kernel, const Extents *found)
         if (d == 0 && used && l->options->line && is_line(found))
             kernel->local[d] = l->options->line;
     }
-    fit_group(l, found, kernel->local);
+    if (!expr_find_pattern(expr, P_LOOKBACK)) // a group does not wait for itself
+        fit_group(l, found, kernel->local);
     for (int d = 0; d < 3; d++) {
         const Arith *glb = found->extent[LOOP_GLB][d], *wrg = found->extent[LOOP_WRG][d];
         kernel->any_group &= !wrg && !found->extent[LOOP_LCL][d];
@@ -234,7 +235,7 @@ bool kernel_begin(Lower *l, const Expr *expr)
     kernel->name = arena_printf(l->arena, "%s_k%d", stem, l->unit->kernels.len);
     Extents found = {0};
     find_extents(l, expr, false, &found);
-    set_launch(l, kernel, &found);
+    set_launch(l, expr, kernel, &found);
     kernel->resident = l->options->resident;
     kernel->matrix = l->options->matrix && kernel->local[1] % 8 == 0;
     kernel->band = l->options->band > 1 ? l->options->band : 0;

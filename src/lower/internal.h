@@ -225,6 +225,9 @@ bool gen_in_turns(Lower *l, LoopKind kind, int dim, const Arith *extent, LoopBod
                   void *user);
 const View *gen_lanes(Lower *l, const Expr *expr, const Env *env);
 
+// look_back.c: what the elements before a group's own fold to.
+const View *gen_look_back(Lower *l, const Expr *expr, const Env *env);
+
 // by_key.c: a keyed fold into a destination; false, and nothing done, where that cannot be
 // read as well.
 bool gen_by_key(Lower *l, const Expr *expr, const Env *env, const View *out);

@@ -79,15 +79,20 @@ bool own_copy(Lower *l, const View *from, const View *out)
     return true;
 }
 
+// An array is in registers only where all its indices are known.
+static bool is_in_registers(const Buffer *buffer, const Arith *index, const Arith *iter)
+{
+    return buffer->space == MEM_PRIVATE && arith_mentions(index, iter);
+}
+
 static bool loads_own(const KExpr *e, const void *iter)
 {
-    return e->kind == K_LOAD && e->buffer->items && arith_mentions(e->arith, iter);
+    return e->kind == K_LOAD && is_in_registers(e->buffer, e->arith, iter);
 }
 
 static bool asks_own(const Stm *stm, const void *iter)
 {
-    bool stores =
-        stm->kind == ST_STORE && stm->buffer->items && arith_mentions(stm->index, iter);
+    bool stores = stm->kind == ST_STORE && is_in_registers(stm->buffer, stm->index, iter);
     return stores || kexpr_any(stm->value, loads_own, iter);
 }
 

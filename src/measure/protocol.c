@@ -101,7 +101,7 @@ static void ints_from_json(const json_t *list, int64_t *x, int n)
 #define INFO_TEXTS(X)                                                                      \
     X(id) X(name) X(platform) X(driver) X(fingerprint) X(target) X(bus) X(limits)
 #define INFO_FLAGS(X)                                                                      \
-    X(is_cpu) X(has_double) X(has_half) X(has_image) X(has_texture) X(shuffle)
+    X(is_cpu) X(has_double) X(has_half) X(has_image) X(has_texture) X(shuffle) X(in_order)
 #define INFO_INTS(X)                                                                       \
     X(compute_units)                                                                       \
     X(clock_mhz)                                                                           \

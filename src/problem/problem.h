@@ -293,7 +293,7 @@ int reference_more(const Problem *problem, uint64_t seed, int n,
 const char *workplace_folder(Arena *arena);
 
 // Version of the code generator: trials of another one are not comparable.
-#define CODEGEN_VERSION FW_VERSION "-52"
+#define CODEGEN_VERSION FW_VERSION "-53"
 // And of what makes stored trials comparable: the rule by which a result is right, too.
 #define TRIAL_VERSION CODEGEN_VERSION "." CHECK_VERSION
 

@@ -149,8 +149,7 @@ Expr *rule_reduceLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return with_names(rw, &in, with_names(rw, &t, fold_of(rw, at, t.param[t.n - 1])));
 }
 
-// Do lanes exchange such values?
-static bool is_exchanged(const Type *type)
+bool is_exchanged(const Type *type)
 {
     bool ok = true;
     for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)

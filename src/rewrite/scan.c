@@ -45,13 +45,18 @@ const Expr *scan_read(const Expr *expr)
 
 typedef Expr *Prefixes(Rewrite *rw, const Expr *scan, Expr *part, Expr *before);
 
-// A part's own prefixes, each behind what is before the part.
-static Expr *behind(Rewrite *rw, const Expr *scan, Expr *part, Expr *before)
+// Prefixes of a part, each behind what is before the part.
+static Expr *behind_value(Rewrite *rw, const Expr *scan, Expr *prefixes, Expr *before)
 {
     Param *v = fresh(rw, "v");
     Expr *all[] = {before, use(rw, v)};
     Expr *f = call_all(rw, scan->fun, (const Expr *const *)all);
-    return make_map(rw, 1, make_lambda(rw, v, f), fold_like(rw, scan, P_SCAN, part));
+    return make_map(rw, 1, make_lambda(rw, v, f), prefixes);
+}
+
+static Expr *behind(Rewrite *rw, const Expr *scan, Expr *part, Expr *before)
+{
+    return behind_value(rw, scan, fold_like(rw, scan, P_SCAN, part), before);
 }
 
 // The prefixes of a part begin with what is before it.
@@ -76,35 +81,182 @@ static Expr *read_part(Rewrite *rw, const Expr *at, const Expr *scan, Param *par
     return make_map(rw, 1, copy_of(rw, at->fun), make_zip(rw, 1, arg, zip->narg));
 }
 
+static Expr *totals_of(Rewrite *rw, const Expr *scan, int64_t n)
+{
+    Param *part = fresh(rw, "part");
+    Expr *each = fold_like(rw, scan, P_REDUCE, use(rw, part));
+    return make_map(rw, 1, make_lambda(rw, part, each),
+                    parts_of(rw, copy_of(rw, scan->arg[1]), len_of(scan, 0), n));
+}
+
+// Parts of n of what is folded, with an element of `second` each, and of what else a map
+// that reads the prefixes reads.
+static Expr *zip_parts(Rewrite *rw, const Expr *at, const Expr *scan, int64_t n,
+                       Expr *second)
+{
+    const Arith *len = len_of(scan, 0);
+    const Expr *in = at == scan ? scan : at->arg[0];
+    Expr **all = NEW_ARRAY(rw->ir->arena, Expr *, in->narg + 2);
+    int nall = 2;
+    all[0] = parts_of(rw, copy_of(rw, scan->arg[1]), len, n);
+    all[1] = second;
+    for (int i = 0; in != scan && i < in->narg; i++)
+        if (in->arg[i] != scan)
+            all[nall++] = parts_of(rw, copy_of(rw, in->arg[i]), len, n);
+    return make_zip(rw, 1, all, nall);
+}
+
+// What a map that reads the prefixes does with them in each part, joined.
+static Expr *join_parts(Rewrite *rw, const Expr *at, const Expr *scan, int64_t n,
+                        Param *own, Expr *prefixes, Expr *parts)
+{
+    const Arith *k = missing(rw, len_of(scan, 0), n);
+    Expr *body = make_lambda(rw, own, read_part(rw, at, scan, own, prefixes));
+    return cut(rw, at, &k, 1, make1(rw, P_JOIN, make_map(rw, 1, body, parts)));
+}
+
 // By parts of n: what each gives, what is before each, and the map that reads them all.
 static Expr *by_parts(Rewrite *rw, const Expr *at, int64_t n, Prefixes *prefixes)
 {
     const Expr *scan = scan_read(at);
     if (!scan || n < 1 || n > 1 << 20 || !folds_by_parts(scan))
         return NULL;
-    const Arith *len = len_of(scan, 0), *k = missing(rw, len, n);
-    const Arith *parts = arith_ceil_div(rw->ir->arith, len, num(rw, n));
-    Param *part = fresh(rw, "part"), *total = fresh(rw, "total"),
-          *before = fresh(rw, "before");
-    Expr *each = fold_like(rw, scan, P_REDUCE, use(rw, part));
-    Expr *totals = make_map(rw, 1, make_lambda(rw, part, each),
-                            parts_of(rw, copy_of(rw, scan->arg[1]), len, n));
-    const Expr *in = at == scan ? scan : at->arg[0];
-    Expr **all = NEW_ARRAY(rw->ir->arena, Expr *, in->narg + 2);
-    int nall = 2;
-    all[0] = parts_of(rw, copy_of(rw, scan->arg[1]), len, n);
-    all[1] = make_sized(rw, P_TAKE, parts, before_parts(rw, scan, use(rw, before)));
-    for (int i = 0; in != scan && i < in->narg; i++)
-        if (in->arg[i] != scan)
-            all[nall++] = parts_of(rw, copy_of(rw, in->arg[i]), len, n);
-    Param *own = fresh(rw, "part");
+    const Arith *parts = arith_ceil_div(rw->ir->arith, len_of(scan, 0), num(rw, n));
+    Param *total = fresh(rw, "total"), *before = fresh(rw, "before"),
+          *own = fresh(rw, "part");
+    Expr *second = make_sized(rw, P_TAKE, parts, before_parts(rw, scan, use(rw, before)));
     Expr *of_part = prefixes(rw, scan, expr_get(rw->ir, use(rw, own), 0),
                              expr_get(rw->ir, use(rw, own), 1));
-    Expr *body = make_lambda(rw, own, read_part(rw, at, scan, own, of_part));
-    Expr *out = make1(rw, P_JOIN, make_map(rw, 1, body, make_zip(rw, 1, all, nall)));
-    return expr_let(rw->ir, total, totals,
-                    expr_let(rw->ir, before, fold_like(rw, scan, P_SCAN, use(rw, total)),
-                             cut(rw, at, &k, 1, out)));
+    Expr *out =
+        join_parts(rw, at, scan, n, own, of_part, zip_parts(rw, at, scan, n, second));
+    return expr_let(
+        rw->ir, total, totals_of(rw, scan, n),
+        expr_let(rw->ir, before, fold_like(rw, scan, P_SCAN, use(rw, total)), out));
+}
+
+// In one pass -----------------------------------------------------------------------------
+
+static int64_t scalar_words(const Type *type)
+{
+    int64_t n = 0;
+    if (type->kind != T_TUPLE)
+        return scalar_info[type->scalar].bytes > 4 ? 2 : 1;
+    for (int i = 0; i < type->n; i++)
+        n += scalar_words(type->item[i]);
+    return n;
+}
+
+enum { LEVELS_MOST = 16 };
+
+// Words that are zero, for n rows each: those of each part, of each block of at least four
+// parts, and so on (look_back.c). Turned where neighbours in memory are of neighbouring
+// rows.
+static Expr *room_for(Rewrite *rw, const Expr *scan, int64_t parts, const Arith *n,
+                      bool turned)
+{
+    const Arith *words = num(rw, scalar_words(scan->type->elem)),
+                *m = num(rw, parts + parts / 3 + LEVELS_MOST);
+    const Arith *all = arith_mul(rw->ir->arith, arith_mul(rw->ir->arith, n, m), words);
+    Expr *zero =
+        expr_op(rw->ir, op_cast(S_LONG), expr_literal(rw->ir, 0, false), NULL, NULL);
+    Expr *room = make_map(rw, 1, make_lambda(rw, fresh(rw, "i"), zero), counting(rw, all));
+    room = make_sized(rw, P_SPLIT, turned ? n : m, make_sized(rw, P_SPLIT, words, room));
+    return turned ? make1(rw, P_TRANSPOSE, room) : room;
+}
+
+typedef struct {
+    Expr *totals, *room; // of the row
+    int64_t n;
+} OnePass;
+
+static Expr *look_back(Rewrite *rw, const Expr *scan, const OnePass *pass, Param *part,
+                       Expr *own)
+{
+    Expr *arg[] = {copy_of(rw, scan->arg[0]), pass->totals, own,
+                   expr_get(rw->ir, use(rw, part), 1), pass->room};
+    return expr_pattern(rw->ir, P_LOOKBACK, 1, 0, NULL, copy_of(rw, scan->fun), arg,
+                        COUNTOF(arg));
+}
+
+// The prefixes of a part behind what the groups before it tell: all are found first.
+static Expr *behind_others(Rewrite *rw, const Expr *scan, const OnePass *pass, Param *part)
+{
+    Param *s = fresh(rw, "s"), *before = fresh(rw, "before");
+    Expr *last = expr_at(rw->ir, use(rw, s), expr_num(rw->ir, num(rw, pass->n - 1)));
+    Expr *look = look_back(rw, scan, pass, part, last);
+    Expr *own = fold_like(rw, scan, P_SCAN, expr_get(rw->ir, use(rw, part), 0));
+    Expr *all = behind_value(rw, scan, use(rw, s), use(rw, before));
+    return expr_let(rw->ir, s, own, expr_let(rw->ir, before, look, all));
+}
+
+// They begin with what the items before tell. An item reads its part twice, if it cannot
+// hold it.
+static Expr *from_others(Rewrite *rw, const Expr *scan, const OnePass *pass, Param *part)
+{
+    Param *own = fresh(rw, "own"), *before = fresh(rw, "before");
+    Expr *look =
+        look_back(rw, scan, pass, part, fold_like(rw, scan, P_REDUCE, use(rw, own)));
+    Expr *all = going_on(rw, scan, use(rw, own), use(rw, before));
+    return expr_let(rw->ir, own, expr_get(rw->ir, use(rw, part), 0),
+                    expr_let(rw->ir, before, look, all));
+}
+
+static bool may_look_back(Rewrite *rw, const Expr *scan, int64_t n, int64_t *parts)
+{
+    return scan && n >= 1 && n <= 1 << 20 && at_host(rw) && folds_by_parts(scan) &&
+           is_exchanged(scan->type->elem) &&
+           arith_is_const(arith_ceil_div(rw->ir->arith, len_of(scan, 0), num(rw, n)),
+                          parts);
+}
+
+static Expr *in_one_pass(Rewrite *rw, const Expr *at, const Expr *scan, const OnePass *pass,
+                         int64_t parts, bool items)
+{
+    Param *part = fresh(rw, "part");
+    Expr *prefixes = (items ? from_others : behind_others)(rw, scan, pass, part);
+    Expr *all = zip_parts(rw, at, scan, pass->n, counting(rw, num(rw, parts)));
+    return join_parts(rw, at, scan, pass->n, part, prefixes, all);
+}
+
+// With the prefixes of each row, by groups or by work-items.
+static Expr *rows_in_one_pass(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    int64_t parts, n = args->at[0];
+    const Expr *row = at->fun->arg[0], *scan = scan_read(row);
+    const Param *of = at->fun->params[0];
+    if (at->fun->nparam > 1 || !may_look_back(rw, scan, n, &parts) ||
+        expr_mentions(scan->fun, of))
+        return NULL;
+    Param *totals = fresh(rw, "totals"), *room = fresh(rw, "room"), *t = fresh(rw, "row"),
+          *v = fresh(rw, "row");
+    Expr *total = expr_replace(rw->ir, totals_of(rw, scan, n), of, use(rw, v));
+    Expr *in[] = {copy_of(rw, at->arg[0]), use(rw, totals), use(rw, room)};
+    Expr *own[3];
+    for (int i = 0; i < COUNTOF(own); i++)
+        own[i] = expr_get(rw->ir, use(rw, t), i);
+    OnePass pass = {own[1], own[2], n};
+    Expr *body = in_one_pass(rw, row, scan, &pass, parts, args->at[1] == 1);
+    body = make_lambda(rw, t, expr_replace(rw->ir, body, of, own[0]));
+    return expr_let(
+        rw->ir, totals, make_map(rw, 1, make_lambda(rw, v, total), copy_of(rw, at->arg[0])),
+        expr_let(rw->ir, room, room_for(rw, scan, parts, len_of(at, 0), args->at[1] == 1),
+                 make_map(rw, 1, body, make_zip(rw, 1, in, COUNTOF(in)))));
+}
+
+Expr *rule_scanOnePass(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    int64_t parts, n = args->at[0];
+    const Expr *scan = scan_read(at);
+    if (!scan && is_dims(at, P_MAP, 1))
+        return rows_in_one_pass(rw, at, args);
+    if (!may_look_back(rw, scan, n, &parts) || args->at[1])
+        return NULL;
+    Param *totals = fresh(rw, "totals"), *room = fresh(rw, "room");
+    Expr *words = expr_at(rw->ir, use(rw, room), expr_num(rw->ir, num(rw, 0)));
+    OnePass pass = {use(rw, totals), words, n};
+    return expr_let(rw->ir, totals, totals_of(rw, scan, n),
+                    expr_let(rw->ir, room, room_for(rw, scan, parts, num(rw, 1), false),
+                             in_one_pass(rw, at, scan, &pass, parts, false)));
 }
 
 Expr *rule_scanSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)

@@ -23,12 +23,20 @@
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)
 
-static inline double __longlong_as_double(long long bits)
+template <typename To, typename From> static inline To bits_as(From x)
 {
-    double a;
-    memcpy(&a, &bits, sizeof a);
-    return a;
+    static_assert(sizeof(To) == sizeof(From), "the same bits");
+    To y;
+    memcpy(&y, &x, sizeof y);
+    return y;
 }
+typedef _Float16 half;
+static inline float __uint_as_float(unsigned x) { return bits_as<float>(x); }
+static inline unsigned __float_as_uint(float x) { return bits_as<unsigned>(x); }
+static inline double __longlong_as_double(long long x) { return bits_as<double>(x); }
+static inline long long __double_as_longlong(double x) { return bits_as<long long>(x); }
+static inline half __ushort_as_half(unsigned short x) { return bits_as<half>(x); }
+static inline unsigned short __half_as_ushort(half x) { return bits_as<unsigned short>(x); }
 static inline int __double2hiint(double a)
 {
     long long bits;
@@ -36,7 +44,6 @@ static inline int __double2hiint(double a)
     return (int)(bits >> 32);
 }
 
-typedef _Float16 half;
 struct Place {
     int x, y, z;
 };

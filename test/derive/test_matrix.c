@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products on matrix units: that fragments, tiles and edges fit together; and strips of
-// rows whose copies are under way. CUDA's text runs on the host (emulate.hpp), and what it
-// computes is compared with the plain point's.
+// Products on matrix units: that fragments, tiles and edges fit together; strips of rows
+// whose copies are under way; and prefixes in one pass. CUDA's text runs on the host
+// (emulate.hpp), and what it computes is compared with the plain point's.
 
 #include "calibrate/describe.h"
 #include "device/nvidia.h"
@@ -136,11 +136,25 @@ static const Case cases[] = {
     // One strip holds a whole short row.
     {"def f(a: [M][N]float) = a |> map(\\r -> r |> scan(\\y x -> x + 0.5 * max(y, 0), 0))",
      41, 20, 1, "lx=8 strip=32 stages=2", MATH_STANDARD},
+    // One pass: a part more than blocks of parts have, of words and of pairs of words;
+    // rows; and columns, whose items hold their part, or read it twice.
+    {"def f(a: [M * 131 + 5]float) = a |> scan(+, 0.0)", 33, 1, 64,
+     "lx=32 share=4 prefix=lookback", MATH_STANDARD},
+    {"def f(a: [M * 131]float, b: [M * 131]double) = zip(scan(\\u v -> (u.0 + v.0, "
+     "max(u.1, v.1)), (0.0, double(-9)), zip(a, b)), b) |> map(\\u v -> (u.0, u.1 - v))",
+     30, 1, 64, "lx=16 share=4 prefix=lookback", MATH_STANDARD},
+    {"def f(a: [M][N]int) = a |> map(scan(+, 0))", 3, 4999, 1,
+     "lx=32 share=4 prefix=lookback", MATH_STANDARD},
+    {"def f(a: [M][N]double) = a |> transpose |> map(\\v -> v |> scan(+, double(0)) |> "
+     "map(\\e -> 2 * e)) |> transpose",
+     1021, 37, 64, "lx=16 ly=1 parts=64 prefix=lookback", MATH_STANDARD},
+    {"def f(a: [M][N]float) = a |> transpose |> map(scan(+, 0.0)) |> transpose", 1021, 37,
+     64, "lx=32 ly=1 parts=4 prefix=lookback", MATH_STANDARD},
 };
 
-static bool is_strip(const char *point)
+static bool is_product(const char *point)
 {
-    return strstr(point, "strip=") != NULL;
+    return strstr(point, "mx=") != NULL;
 }
 
 static void set_point(const Derivation *derivation, const char *text, Point *point)
@@ -149,7 +163,7 @@ static void set_point(const Derivation *derivation, const char *text, Point *poi
     Space *space = (Space *)derive_space(derivation);
     snprintf(copy, sizeof copy, "%s", text);
     derive_single(derivation, point);
-    if (!is_strip(text) && !space_set(space, point, "product", "matrix"))
+    if (is_product(text) && !space_set(space, point, "product", "matrix"))
         fail_msg("no matrix units");
     for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
         char *value = strchr(word, '=');
@@ -253,8 +267,9 @@ static bool try_case(const Case *c)
     assert_non_null(derivation);
     derive_single(derivation, &plain);
     space_set(derive_space(derivation), &plain, "strip", "0");
+    space_set(derive_space(derivation), &plain, "prefix", "parts");
     set_point(derivation, c->point, &point);
-    const bool matrix = !is_strip(c->point);
+    const bool matrix = is_product(c->point);
     bool ok =
         run_point(problem, derivation, &plain, data, false, arena, &diags, expected) &&
         run_point(problem, derivation, &point, data, matrix, arena, &diags, raw);

@@ -160,6 +160,7 @@ static const struct {
     {"a |> reduceMatrix(+, 0)", "100"},
     {"a |> reduceLanes(+, 0)", "100"},
     {"a |> scanSeq(+, 0)", "10 30 60 100"},
+    {"map(\\v -> long(0), a) |> split(1) |> lookBack(+, 1, a, 30, 2)", "31"},
     {"zip(map(\\v -> int(v) / 10 % 3, a), a) |> reduceBy(2, +, 0.5)", "30.5 50.5"},
     {"zip(map(\\v -> int(v) / 10 - 2, a), a) |> reduceBy(2, \\s v -> (s.0 + v, v), (0, 0)) "
      "|> "

@@ -180,6 +180,7 @@ static const char *const round_trips[] = {
     "x |> reduceMatrix(\\acc e -> acc + e, 0.0)",
     "x |> reduceLanes(\\acc e -> acc + e, 0.0)",
     "x |> scanSeq(min, 0.0)",
+    "map(\\v -> long(v), x) |> split(1) |> lookBack(min, 0.0, x, x[3], 3)",
     "zip(array(N, \\k -> k), x) |> reduceBy(M, \\s v -> s + v, 0.0)",
     "reduceByGlb(+, y, split(2, zip(array(N, \\k -> k), x)))",
     "reduceByLcl(+, y, split(2, zip(array(N, \\k -> k), x)))",

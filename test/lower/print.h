@@ -83,6 +83,10 @@ static void put_value(Buf *out, const KExpr *e)
         type_print(out, e->type);
         put_list(out, e);
         return;
+    case K_AWAIT:
+        buf_puts(out, "await ");
+        put_element(out, e->buffer, e->arith, e->type);
+        return;
     case K_SHUFFLE:
         buf_puts(out, "shuffle(");
         put_value(out, e->arg[0]);
@@ -143,9 +147,13 @@ static void put_head(Buf *out, const Stm *stm)
         type_print(out, stm->var->type);
         break;
     case ST_ASSIGN: buf_puts(out, stm->var->name); break;
+    case ST_PUBLISH:
     case ST_MATRIX:
     case ST_STORE:
-        buf_puts(out, stm->async ? "async " : stm->apart ? "pairs " : "");
+        buf_puts(out, stm->kind == ST_PUBLISH ? "publish "
+                      : stm->async            ? "async "
+                      : stm->apart            ? "pairs "
+                                              : "");
         put_element(out, stm->buffer, stm->index, stm->value->type);
         break;
     case ST_ARRAY:

@@ -26,7 +26,7 @@ typedef struct {
 typedef struct {
     Boost *boost;
     Binned binned;
-    double *residual;
+    double *residual, *value;
     int *row, *feature;
     Rng rng;
 } Fitting;
@@ -41,9 +41,12 @@ static void add_tree(Fitting *f)
         .depth = 6, .least_rows = MIN(MAX(rows / 100, 1), 5), .ridge = 1, .rate = 0.05};
     rng_sample(&f->rng, f->row, sizeof *f->row, n, rows);
     rng_sample(&f->rng, f->feature, sizeof *f->feature, d, columns);
-    trees_grow(trees, &f->binned, f->residual, f->row, rows, f->feature, columns, &options);
+    trees_grow(trees, &f->binned, f->residual, f->row, rows, f->feature, columns, &options,
+               f->value);
+    for (int i = rows; i < n; i++)
+        f->value[i] = tree_value_binned(trees, trees->nroot - 1, &f->binned, f->row[i]);
     for (int i = 0; i < n; i++)
-        f->residual[i] -= tree_value_binned(trees, trees->nroot - 1, &f->binned, i);
+        f->residual[f->row[i]] -= f->value[i];
 }
 
 static void set_residuals(Fitting *f, const double *y, int n)
@@ -66,6 +69,7 @@ static void *fit_all(const Matrix *x, const double *y, uint64_t seed)
     Fitting f = {.boost = xcalloc(1, sizeof(Boost)),
                  .binned = binned_new(x),
                  .residual = xcalloc(n, sizeof(double)),
+                 .value = xcalloc(n, sizeof(double)),
                  .row = xcalloc(n, sizeof(int)),
                  .feature = xcalloc(d, sizeof(int))};
     f.rng = rng_new(seed);
@@ -78,6 +82,7 @@ static void *fit_all(const Matrix *x, const double *y, uint64_t seed)
         add_tree(&f);
     binned_free(&f.binned);
     free(f.residual);
+    free(f.value);
     free(f.row);
     free(f.feature);
     return f.boost;

@@ -32,6 +32,7 @@ static void *fit(const Matrix *x, const double *y, uint64_t seed)
     Binned binned = binned_new(x);
     AUTO_FREE int *row = xcalloc((size_t)x->n + 1, sizeof *row);
     AUTO_FREE int *feature = xcalloc((size_t)x->d + 1, sizeof *feature);
+    AUTO_FREE double *value = xcalloc((size_t)x->n + 1, sizeof *value);
     for (int c = 0; c < x->d; c++)
         feature[c] = c;
     TreeOptions options = {.depth = TREE_DEPTH_MOST,
@@ -41,7 +42,7 @@ static void *fit(const Matrix *x, const double *y, uint64_t seed)
                            .rng = &rng};
     for (int t = 0; t < TREES; t++) {
         int n = draw_rows(row, x->n, &rng);
-        trees_grow(&forest->trees, &binned, y, row, n, feature, x->d, &options);
+        trees_grow(&forest->trees, &binned, y, row, n, feature, x->d, &options, value);
     }
     binned_free(&binned);
     return forest;

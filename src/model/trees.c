@@ -80,18 +80,16 @@ typedef struct {
     const Binned *binned;
     const double *residual;
     int *row;
-    double *value; // residuals of rows, in their order
+    double *value; // of rows, in their order: the residual; in a leaf, what the tree says
     const int *feature;
     int nfeature;
     const TreeOptions *options;
 } Grower;
 
-enum { TOGETHER = 4 };
+enum { TOGETHER = 8 };
 
-typedef struct {
-    double sum;
-    int n;
-} Part;
+// Rows of a bin, a node or a side of it: the sum of their residuals, and how many they are.
+typedef double Part __attribute__((vector_size(16)));
 
 typedef struct {
     int feature, bin; // rows of bins below it go left
@@ -112,7 +110,7 @@ static int add_nodes(Trees *t, int n)
 
 static double score(const Grower *g, Part part)
 {
-    return part.sum * part.sum / (part.n + g->options->ridge);
+    return part[0] * part[0] / (part[1] + g->options->ridge);
 }
 
 // Fills the bins of several features at once, because additions to one bin wait for each
@@ -126,12 +124,8 @@ static void fill_parts(const Grower *g, const int feature[TOGETHER], int from, i
     memset(part, 0, sizeof(Part) * TOGETHER * TREE_BINS);
     for (int i = from; i < to; i++) {
         int row = g->row[i];
-        double value = g->value[i];
-        for (int k = 0; k < TOGETHER; k++) {
-            Part *p = &part[k][bin[k][row]];
-            p->sum += value;
-            p->n++;
-        }
+        for (int k = 0; k < TOGETHER; k++)
+            part[k][bin[k][row]] += (Part){g->value[i], 1};
     }
 }
 
@@ -142,11 +136,13 @@ static void best_of_feature(const Grower *g, int feature, const Part *part, Part
     double whole = score(g, all);
     for (int b = 1; b < g->binned->bins[feature]; b++) {
         const Part *next = &part[b - 1];
-        left = (Part){left.sum + next->sum, left.n + next->n};
-        Part right = {all.sum - left.sum, all.n - left.n};
-        if (!next->n || left.n < g->options->least_rows || right.n < g->options->least_rows)
+        left += *next;
+        Part right = all - left;
+        if (!(*next)[1] || MIN(left[1], right[1]) < g->options->least_rows)
             continue;
-        double gain = score(g, left) + score(g, right) - whole;
+        Part sums = {left[0], right[0]}, rows = {left[1], right[1]};
+        Part scores = sums * sums / (rows + g->options->ridge); // both at once, as score
+        double gain = scores[0] + scores[1] - whole;
         if (gain > best->gain)
             *best = (Split){feature, b, gain};
     }
@@ -191,14 +187,17 @@ static void grow(Grower *g, int node, int from, int to, int depth)
     const TreeOptions *o = g->options;
     Part all = {0, to - from};
     for (int i = from; i < to; i++)
-        all.sum += g->value[i] = g->residual[g->row[i]];
+        all[0] += g->value[i] = g->residual[g->row[i]];
     Split best = {0};
     best.gain = 1e-12 * (1 + score(g, all)); // less is rounding
     double least = best.gain;
-    if (depth < o->depth && all.n >= 2 * o->least_rows)
+    if (depth < o->depth && to - from >= 2 * o->least_rows)
         best_of_features(g, from, to, all, &best);
     if (best.gain == least) {
-        g->trees->node[node].value = o->rate * all.sum / (all.n + o->ridge);
+        double value = o->rate * all[0] / (all[1] + o->ridge);
+        g->trees->node[node].value = value;
+        for (int i = from; i < to; i++)
+            g->value[i] = value;
         return;
     }
     int middle = partition(g, &best, from, to), left = add_nodes(g->trees, 2);
@@ -212,11 +211,10 @@ static void grow(Grower *g, int node, int from, int to, int depth)
 }
 
 void trees_grow(Trees *trees, const Binned *binned, const double *residual, int *row, int n,
-                const int *feature, int nfeature, const TreeOptions *options)
+                const int *feature, int nfeature, const TreeOptions *options, double *value)
 {
     trees->root = xrealloc(trees->root, sizeof(int) * ((size_t)trees->nroot + 1));
     int root = trees->root[trees->nroot++] = add_nodes(trees, 1);
-    AUTO_FREE double *value = xcalloc((size_t)n + 1, sizeof *value);
     Grower g = {trees, binned, residual, row, value, feature, nfeature, options};
     grow(&g, root, 0, n, 0);
 }

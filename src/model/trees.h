@@ -43,9 +43,11 @@ typedef struct {
     Rng *rng;       // for tries
 } TreeOptions;
 
-// Grows one more tree on the rows given (reordered) and the features given.
+// Grows one more tree on the rows given (reordered) and the features given; value: what it
+// says of each row, in their new order.
 void trees_grow(Trees *trees, const Binned *binned, const double *residual, int *row, int n,
-                const int *feature, int nfeature, const TreeOptions *options);
+                const int *feature, int nfeature, const TreeOptions *options,
+                double *value);
 // The value of one tree at a row of numbers, and at a row that was binned.
 double tree_value(const Trees *trees, int tree, const double *at);
 double tree_value_binned(const Trees *trees, int tree, const Binned *binned, int row);

@@ -153,7 +153,7 @@ static bool divide(IndexBox *box, bool modulo, LinearForm *a, int64_t by)
 {
     LinearForm quotient = {0}, rest = *a;
     for (int i = 0; i < box->naxis; i++)
-        if (a->coef[i] % by == 0) {
+        if (a->coef[i] && a->coef[i] % by == 0) {
             quotient.coef[i] = a->coef[i] / by;
             rest.coef[i] = 0;
         }

@@ -41,13 +41,13 @@ static void add_minima(double out[PROPERTIES])
 }
 
 static bool kernel_numbers(const Unit *unit, const Kernel *kernel,
-                           const FeatureSetting *setting, bool accesses,
-                           double out[PROPERTIES], int64_t *launches)
+                           const FeatureSetting *setting, struct KeptShare *kept,
+                           bool accesses, double out[PROPERTIES], int64_t *launches)
 {
     memset(out, 0, sizeof *out * PROPERTIES);
     AutoArena *arena = arena_new();
     Tally t;
-    bool ok = tally_kernel(&t, arena, unit, kernel, setting, accesses);
+    bool ok = tally_kernel(&t, arena, unit, kernel, setting, kept, accesses);
     if (ok)
         add_overheads(&t);
     for (int i = 0; ok && i < t.items.len; i++) {
@@ -61,9 +61,9 @@ static bool kernel_numbers(const Unit *unit, const Kernel *kernel,
 }
 
 bool counts_work(const Unit *unit, const Kernel *kernel, const FeatureSetting *setting,
-                 double out[PROPERTIES], int64_t *launches)
+                 struct KeptShare *kept, double out[PROPERTIES], int64_t *launches)
 {
-    return kernel_numbers(unit, kernel, setting, false, out, launches);
+    return kernel_numbers(unit, kernel, setting, kept, false, out, launches);
 }
 
 bool counts_numbers(const Unit *unit, const FeatureSetting *setting, double out[PROPERTIES])
@@ -72,7 +72,7 @@ bool counts_numbers(const Unit *unit, const FeatureSetting *setting, double out[
     int64_t launches;
     memset(out, 0, sizeof *out * PROPERTIES);
     for (int k = 0; k < unit->kernels.len; k++) {
-        if (!kernel_numbers(unit, unit->kernels.at[k], setting, true, one, &launches))
+        if (!kernel_numbers(unit, unit->kernels.at[k], setting, NULL, true, one, &launches))
             return false;
         for (int p = 0; p < PROPERTIES; p++)
             out[p] += (double)launches * one[p];
@@ -240,7 +240,7 @@ Counts *counts_new(const Unit *unit, const FeatureSetting *setting)
     bool ok = true;
     for (int k = 0; ok && k < unit->kernels.len; k++) {
         Tally t;
-        ok = tally_kernel(&t, c->arena, unit, unit->kernels.at[k], setting, true);
+        ok = tally_kernel(&t, c->arena, unit, unit->kernels.at[k], setting, NULL, true);
         for (int i = 0; ok && i < t.items.len; i++)
             if (t.items.at[i].times)
                 add_domain(c, &t, i);

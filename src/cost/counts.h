@@ -19,7 +19,8 @@
 #include "cost/counts_sum.h"
 #include "cost/features.h"
 
-enum { COUNT_WIDTHS = 3, COUNT_STRIDES = 15, COUNT_DEGREES = 6 };
+enum { COUNT_WIDTHS = 3, COUNT_STRIDES = 15, COUNT_DEGREES = 6, COUNTS_WARP = 32 };
+struct KeptShare; // see scope.h
 
 // The kinds, and how many properties each has.
 typedef enum {
@@ -49,9 +50,9 @@ bool counts_numbers(const Unit *unit, const FeatureSetting *setting,
                     double out[PROPERTIES]);
 
 // The same for one launch of one kernel, but for loads and stores, which are left out;
-// launches: of that kernel.
+// launches: of that kernel; kept: shares that a walk of such warps found, or NULL.
 bool counts_work(const Unit *unit, const Kernel *kernel, const FeatureSetting *setting,
-                 double out[PROPERTIES], int64_t *launches);
+                 struct KeptShare *kept, double out[PROPERTIES], int64_t *launches);
 
 // Symbolic counts of one unit; sizes that the unit leaves open are the symbols.
 typedef struct Counts Counts;

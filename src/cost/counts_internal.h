@@ -69,10 +69,11 @@ typedef struct {
     const Domain *domain;
 } Tally;
 
-// Walks one kernel; false if a size has no value. accesses: else loads and stores are left
+// Walks one kernel; false if a size has no value. kept: shares that a walk in a scope like
+// its own found (NULL: none). accesses: else loads and stores are left
 // out, which takes most of the time.
 bool tally_kernel(Tally *tally, Arena *arena, const Unit *unit, const Kernel *kernel,
-                  const FeatureSetting *setting, bool accesses);
+                  const FeatureSetting *setting, struct KeptShare *kept, bool accesses);
 void tally_item(Tally *tally, const Domain *domain, int property, int64_t times);
 
 // counts_stride.c: sets the stride of a touch while its index is in scope; then the class

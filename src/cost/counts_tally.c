@@ -262,9 +262,9 @@ static void tally_block(Tally *t, const Block *block)
 }
 
 bool tally_kernel(Tally *t, Arena *arena, const Unit *unit, const Kernel *kernel,
-                  const FeatureSetting *setting, bool accesses)
+                  const FeatureSetting *setting, struct KeptShare *kept, bool accesses)
 {
-    static const DeviceModel any = {.warp = 32, .line_bytes = 128};
+    static const DeviceModel any = {.warp = COUNTS_WARP, .line_bytes = 128};
     *t = (Tally){.arena = arena, .unit = unit, .kernel = kernel, .accesses = accesses};
     for (int i = 0; i < unit->launches.len; i++)
         t->launches += unit->launches.at[i].kernel == kernel;
@@ -272,6 +272,7 @@ bool tally_kernel(Tally *t, Arena *arena, const Unit *unit, const Kernel *kernel
     t->setting.device = &any;
     if (!scope_init(&t->scope, arena, kernel, &t->setting))
         return false;
+    t->scope.kept = kept;
     t->unguarded = 1;
     for (int d = 0; d < 3; d++)
         t->unguarded *= (double)t->scope.global[d];

@@ -222,7 +222,9 @@ bool demand_finish(Demand *d, CostWalk *walk, const Unit *unit, const Kernel *ke
 {
     double count[PROPERTIES];
     int64_t launches;
-    if (!counts_work(unit, kernel, walk->scope.setting, count, &launches))
+    const Scope *s = &walk->scope;
+    struct KeptShare *kept = s->setting->device->warp == COUNTS_WARP ? s->kept : NULL;
+    if (!counts_work(unit, kernel, s->setting, kept, count, &launches))
         return false;
     d->launches = (double)launches;
     finish(d, walk, kernel, count);

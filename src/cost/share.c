@@ -12,15 +12,15 @@ enum { CONDS_MAX = 64, PIECES_MAX = 1 << 12 };
 
 typedef struct {
     Guard guard;
-    unsigned axes;          // bits
-    const LinearForm *form; // of each in the whole box; NULL: some has none
+    unsigned axes; // bits
+    int form;      // the first of its forms in the piece looked at; -1: not known
 } ShareCondition;
 
 typedef struct {
     IndexBox box;
     ShareCondition room[CONDS_MAX], *cond[CONDS_MAX];
     LinearForm form[CONDS_MAX];
-    int n, nform, left; // pieces that may still be looked at
+    int n, nform, left; // left: pieces that may still be looked at
 } ShareCount;
 
 static void swap(ShareCondition **a, ShareCondition **b)
@@ -36,7 +36,11 @@ static double share_piece(ShareCount *c, ShareCondition **cond, int n, int axis,
                           int64_t hi)
 {
     IndexAxis whole = box_narrow(&c->box, axis, lo, hi);
+    int nform = c->nform;
     double share = share_of(c, cond, n);
+    for (int i = 0; i < n; i++)
+        cond[i]->form = cond[i]->form < nform ? cond[i]->form : -1;
+    c->nform = nform;
     c->box.axis[axis] = whole;
     return share * (double)(hi - lo + 1) / (double)(whole.hi - whole.lo + 1);
 }
@@ -56,14 +60,27 @@ static int find_related(ShareCondition **cond, int n)
     return related;
 }
 
-static int condition_sign(IndexBox *box, const ShareCondition *cond)
+// A form that holds in a piece holds in all parts of it.
+static int condition_sign(ShareCount *c, ShareCondition *cond)
 {
-    int all = 1;
-    if (!cond->form)
-        return box_guards(box, &cond->guard, 1);
-    for (int i = 0; i < cond->guard.n && all >= 0; i++)
-        all = MIN(all, box_sign(box, &cond->form[i]));
-    return cond->guard.negated ? -all : all;
+    const Guard *guard = &cond->guard;
+    bool known = cond->form >= 0, linear = true;
+    int first = known ? cond->form : c->nform, all = 1;
+    if (first + guard->n > CONDS_MAX)
+        return box_guards(&c->box, guard, 1);
+    for (int i = 0; i < guard->n && all >= 0; i++) {
+        LinearForm *form = &c->form[first + i];
+        c->box.data = false;
+        bool found = known || box_form(&c->box, guard->cond[i], form);
+        int sign = found ? box_sign(&c->box, form) : c->box.data;
+        linear &= found && (sign >= 0 || i == guard->n - 1);
+        all = MIN(all, sign);
+    }
+    if (!known && linear) {
+        cond->form = first;
+        c->nform += guard->n;
+    }
+    return guard->negated ? -all : all;
 }
 
 // The order of the conditions is changed. After too many pieces, one half.
@@ -74,7 +91,7 @@ static double share_of(ShareCount *c, ShareCondition **cond, int n)
     if (c->left-- <= 0)
         return 0.5;
     for (int i = 0; i < n; i++) {
-        int sign = condition_sign(&c->box, cond[i]);
+        int sign = condition_sign(c, cond[i]);
         if (sign < 0)
             return 0;
         if (sign > 0)
@@ -99,26 +116,17 @@ static void add_condition(ShareCount *c, const Guard *guard, int first, int n)
     ShareCondition *cond = c->cond[c->n] = &c->room[c->n];
     cond->guard = (Guard){guard->cond + first, n, guard->negated};
     cond->axes = 0;
+    cond->form = -1;
     for (int i = 0; i < n; i++)
         cond->axes |= box_add(&c->box, cond->guard.cond[i]);
     c->n++;
-}
-
-static void find_linear(ShareCount *c, ShareCondition *cond)
-{
-    bool all = c->nform + cond->guard.n <= CONDS_MAX;
-    cond->form = &c->form[c->nform];
-    for (int i = 0; all && i < cond->guard.n; i++)
-        all = box_form(&c->box, cond->guard.cond[i], &c->form[c->nform++]);
-    if (!all)
-        cond->form = NULL;
 }
 
 static double count_share(Scope *s, const Guard *guard, int n)
 {
     ShareCount count;
     count.box = (IndexBox){.scope = s};
-    count.n = 0;
+    count.n = count.nform = 0;
     count.left = PIECES_MAX;
     for (int i = 0; i < n; i++) {
         if (guard[i].negated)
@@ -126,14 +134,12 @@ static double count_share(Scope *s, const Guard *guard, int n)
         for (int k = 0; k < guard[i].n && !guard[i].negated; k++)
             add_condition(&count, &guard[i], k, 1);
     }
-    count.nform = 0;
-    for (int i = 0; i < count.n; i++)
-        find_linear(&count, &count.room[i]);
     return share_of(&count, count.cond, count.n);
 }
 
-// The sides of a condition, and neighbouring loads, ask for the same lists of conditions.
-enum { KEPT = 256 };
+// The sides of a condition, neighbouring loads, and another walk over the kernel ask for
+// the same lists of conditions.
+enum { KEPT = 1024 };
 typedef struct KeptShare {
     uint64_t key; // 0: empty
     double share;

@@ -78,8 +78,11 @@ enum { TERMS = RESOURCES + DEMANDS + FEATURES };
 const char *terms_name(int term);   // of a column
 bool terms_are(const Model *model); // whether they are what the model was fitted to
 
-// The predicted time in seconds, and the terms, of all kernels of a unit together. False if
-// the weights have no demands, or a size no value.
+// The predicted time in seconds, and the terms but for the features, which come last, of n
+// kernels together. False if the weights have no demands, or predict no time.
+bool terms_demands(const Weights *weights, const Demand *demand, int n, double term[TERMS],
+                   double *seconds);
+// All of that of a unit. False also if a size has no value.
 bool terms_unit(const Weights *weights, const Unit *unit, const FeatureSetting *setting,
                 Arena *arena, double term[TERMS], double *seconds);
 

@@ -25,16 +25,12 @@ bool terms_are(const Model *model)
     return same;
 }
 
-bool terms_unit(const Weights *weights, const Unit *unit, const FeatureSetting *setting,
-                Arena *arena, double term[TERMS], double *seconds)
+bool terms_demands(const Weights *weights, const Demand *demand, int n, double term[TERMS],
+                   double *seconds)
 {
     const Overlap *o = &weights->overlap;
     double cost[DEMANDS], part[RESOURCES] = {0}, *share = &term[RESOURCES];
-    Demand *demand;
-    if (!o->d)
-        return false;
-    int n = demand_unit(unit, setting, arena, &demand, &term[RESOURCES + DEMANDS]);
-    if (!n)
+    if (!o->d || !n)
         return false;
     *seconds = weights_overlap(weights, demand, n, cost);
     for (int d = 0; d < DEMANDS; d++) {
@@ -48,4 +44,14 @@ bool terms_unit(const Weights *weights, const Unit *unit, const FeatureSetting *
     for (int d = 0; d < DEMANDS; d++)
         share[d] = log2(fmax(share[d] / *seconds, LEAST_SHARE));
     return isfinite(*seconds) && *seconds > 0;
+}
+
+bool terms_unit(const Weights *weights, const Unit *unit, const FeatureSetting *setting,
+                Arena *arena, double term[TERMS], double *seconds)
+{
+    Demand *demand;
+    int n = weights->overlap.d
+                ? demand_unit(unit, setting, arena, &demand, &term[RESOURCES + DEMANDS])
+                : 0;
+    return terms_demands(weights, demand, n, term, seconds);
 }

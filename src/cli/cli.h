@@ -215,6 +215,7 @@ bool cli_colour(const Options *options, int file);
 int eval_linear(Options *options);
 // eval and fit of what weights miss, on timed points of many programs.
 int eval_picks(Options *options);
+int eval_terms(Options *options);
 int fit_picks(Options *options);
 // What --loading says, as a constraint joined to --where; of a bound problem.
 bool cli_loading(Options *options, Problem *problem);

@@ -10,16 +10,6 @@
 
 static const double goal = 0.9; // of the best throughput (000, section 8.2)
 
-static bool is_linear(const Options *o)
-{
-    return strcmp(o->file, "linear") == 0;
-}
-
-static bool is_picks(const Options *o)
-{
-    return strcmp(o->file, "picks") == 0;
-}
-
 static bool is_exploration(const Options *o)
 {
     return true;
@@ -44,29 +34,31 @@ static int eval_exploration(Options *o)
     return json && cli_result(o, json) ? 0 : 1;
 }
 
+#define OF_SEARCH (GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES) | GIVEN(NUMBER))
+
 // The evaluations by what they are of; refused: options that only others take.
 static const struct {
+    const char *word; // that asks for it; NULL: it is asked whether it takes the files
     bool (*takes)(const Options *o);
     int (*run)(Options *o);
     const char *name;
     uint64_t refused;
 } evaluations[] = {
-    {is_linear, eval_linear, "an evaluation of weights",
-     GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES) | GIVEN(NUMBER)},
-    {is_picks, eval_picks, "an evaluation of picks",
-     GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES) | GIVEN(NUMBER)},
-    {eval_takes_loadings, eval_loading, "an evaluation of loadings",
-     GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES) | GIVEN(NUMBER)},
-    {eval_takes_records, eval_stages, "an evaluation of recorded spaces",
+    {"linear", NULL, eval_linear, "an evaluation of weights", OF_SEARCH},
+    {"picks", NULL, eval_picks, "an evaluation of picks", OF_SEARCH},
+    {"terms", NULL, eval_terms, "an evaluation of terms", OF_SEARCH},
+    {NULL, eval_takes_loadings, eval_loading, "an evaluation of loadings", OF_SEARCH},
+    {NULL, eval_takes_records, eval_stages, "an evaluation of recorded spaces",
      GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES)},
-    {is_exploration, eval_exploration, "an evaluation of an exploration",
+    {NULL, is_exploration, eval_exploration, "an evaluation of an exploration",
      GIVEN(REPEAT) | GIVEN(NUMBER)},
 };
 
 int cmd_eval(Options *o)
 {
     int i = 0;
-    while (!evaluations[i].takes(o))
+    while (evaluations[i].word ? strcmp(o->file, evaluations[i].word) != 0
+                               : !evaluations[i].takes(o))
         i++;
     return cli_refuse(o, evaluations[i].name, evaluations[i].refused)
                ? evaluations[i].run(o)

@@ -3,8 +3,9 @@
 // forewarp eval picks KERNELS SWEEP [JUDGED]: how near to the best are the points that
 // models put first, by class of program. Weights come from measured kernels. What they miss
 // is learnt from the sweep, always without the class that is ranked. With JUDGED, its
-// programs are ranked instead of those of the sweep. forewarp fit picks KERNELS SWEEP -o
-// FILE: the model, of all classes.
+// programs are ranked instead of those of the sweep. forewarp eval terms KERNELS SWEEP
+// [JUDGED]: the same without what tells about one subject after the other. forewarp fit
+// picks KERNELS SWEEP -o FILE: the model, of all classes.
 
 #include "cli/cli.h"
 
@@ -16,29 +17,48 @@
 
 typedef struct {
     Options *o;
+    Calibration measured;
     Weights weights;
     Sweep *sweep, *judged; // judged: the sweep itself, or others
 } Picking;
 
+// By weights that are fitted as if the demands that tell about a subject were 0 (SUBJECTS:
+// none), so theirs are 0; without waves, no part of a run is its end.
+static void find_terms(Picking *p, Subject without)
+{
+    Calibration c = p->measured;
+    c.rows.at = arena_copy(p->o->arena, c.rows.at, sizeof *c.rows.at * (size_t)c.rows.len);
+    VEC_EACH_REF(Measured *, row, &c.rows) {
+        for (int d = 0; d < DEMANDS; d++)
+            row->demand.value[d] *= demand_info[d].subject != without;
+        row->demand.waves = without == SUBJECT_WAVES ? INFINITY : row->demand.waves;
+    }
+    calibrate_fit(&c, &p->weights);
+    p->weights.overlap.drain *= without != SUBJECT_WAVES;
+    sweep_terms(p->sweep, &p->weights);
+    if (p->judged != p->sweep)
+        sweep_terms(p->judged, &p->weights);
+}
+
 static bool read_all(Picking *p)
 {
     Options *o = p->o;
-    Calibration c;
+    Calibration *c = &p->measured;
     if (o->nlist < 3)
         return diag_error(&o->diags, span_none, "C016",
                           "name the measured kernels and the timed points");
-    if (!calibration_read(o->list[1], o->arena, &c, &o->diags) ||
+    if (!calibration_read(o->list[1], o->arena, c, &o->diags) ||
         !(p->sweep = sweep_read(o->list[2], o->arena, &o->diags)))
         return false;
     p->judged = o->nlist < 4 ? p->sweep : sweep_read(o->list[3], o->arena, &o->diags);
     if (!p->judged)
         return false;
-    if (!c.demands)
+    if (!c->demands)
         return diag_error(&o->diags, span_none, "C016", "%s has no demands", o->list[1]);
-    calibrate_fit(&c, &p->weights);
-    sweep_terms(p->sweep, &p->weights, o->arena);
+    sweep_lower(p->sweep, &c->device, o->arena);
     if (p->judged != p->sweep)
-        sweep_terms(p->judged, &p->weights, o->arena);
+        sweep_lower(p->judged, &c->device, o->arena);
+    find_terms(p, SUBJECTS);
     return true;
 }
 
@@ -68,22 +88,30 @@ static void by_weights(const Picking *p, TermRange terms, double *before)
 typedef struct {
     const Picking *p;
     TermRange terms;
+    int parts; // of the classes; one after the other is left out
     double *before;
 } Leaving;
 
-static void leave_class(void *user, int thread, int task)
+static void leave_classes(void *user, int thread, int task)
 {
     Leaving *l = user;
-    const char *class = l->p->judged->classes.at[task];
-    Model *model = picks_fit(l->p->sweep, class, l->terms, l->p->o->seed);
-    picks_predict(l->p->judged, model, class, l->terms, l->before);
+    const Sweep *judged = l->p->judged;
+    int n = judged->classes.len, first = task * n / l->parts;
+    const char *const *out = judged->classes.at + first;
+    n = (task + 1) * n / l->parts - first;
+    Model *model = picks_fit(l->p->sweep, out, n, l->terms, l->p->o->seed);
+    picks_predict(judged, model, out, n, l->terms, l->before);
     model_free(model);
+}
+
+static void leave_all(Leaving *l)
+{
+    tasks_call(l->parts, leave_classes, l);
 }
 
 static void by_slowness(const Picking *p, TermRange terms, double *before)
 {
-    Leaving l = {.p = p, .terms = terms, .before = before};
-    tasks_call(p->judged->classes.len, leave_class, &l);
+    leave_all(&(Leaving){p, terms, p->judged->classes.len, before});
 }
 
 enum { SHARES = RESOURCES + DEMANDS };
@@ -95,26 +123,42 @@ static const struct {
     {"at random", at_random, {0, 0}},
     {"the points that are tried first", tried_first, {0, 0}},
     {"weights of demands", by_weights, {0, 0}},
-    {"weights, and slowness learnt from other classes", by_slowness, {0, TERMS}},
-    {"the same, from shares of parts of the device alone", by_slowness, {0, RESOURCES}},
-    {"the same, from shares of parts and demands alone", by_slowness, {0, SHARES}},
-    {"the same, from features alone", by_slowness, {SHARES, TERMS}},
+    {"weights, and slowness learnt from other classes", by_slowness, {0, TERMS, SUBJECTS}},
+    {"the same, from shares of parts of the device alone",
+     by_slowness,
+     {0, RESOURCES, SUBJECTS}},
+    {"the same, from shares of parts and demands alone",
+     by_slowness,
+     {0, SHARES, SUBJECTS}},
+    {"the same, from features alone", by_slowness, {SHARES, TERMS, SUBJECTS}},
 };
+
+static json_t *picks_json(const char *key, const char *of, Picks k)
+{
+    return json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:f, s:f, s:o}", key, of, "runs",
+                     k.runs, "first", json_finite(k.first), "first_90",
+                     json_finite(k.first_90), "five", json_finite(k.five), "five_90",
+                     json_finite(k.five_90), "best", k.best, "near", k.near, "rank",
+                     json_finite(k.rho));
+}
 
 static json_t *ranker_json(const Sweep *s, const char *name, const double *before)
 {
     json_t *list = json_array();
     for (int c = 0; c <= s->classes.len; c++) {
         bool all = c == s->classes.len;
-        Picks k = picks_of(s, before, all ? -1 : c);
-        json_array_append_new(
-            list, json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:f, s:f, s:o}", "class",
-                            all ? "all" : s->classes.at[c], "runs", k.runs, "first",
-                            json_finite(k.first), "first_90", json_finite(k.first_90),
-                            "five", json_finite(k.five), "five_90", json_finite(k.five_90),
-                            "best", k.best, "near", k.near, "rank", json_finite(k.rho)));
+        json_array_append_new(list, picks_json("class", all ? "all" : s->classes.at[c],
+                                               picks_of(s, before, all ? -1 : c)));
     }
     return json_pack("{s:s, s:o}", "ranker", name, "classes", list);
+}
+
+static int end_picks(const Picking *p, const char *key, json_t *list)
+{
+    return cli_result(p->o, json_pack("{s:i, s:i, s:o}", "points", p->judged->n, "runs",
+                                      p->judged->runs.len, key, list))
+               ? 0
+               : 1;
 }
 
 int eval_picks(Options *o)
@@ -128,10 +172,35 @@ int eval_picks(Options *o)
         rankers[i].rank(&p, rankers[i].terms, before);
         json_array_append_new(list, ranker_json(p.judged, rankers[i].name, before));
     }
-    return cli_result(o, json_pack("{s:i, s:i, s:o}", "points", p.judged->n, "runs",
-                                   p.judged->runs.len, "rankers", list))
-               ? 0
-               : 1;
+    return end_picks(&p, "rankers", list);
+}
+
+static void add_left_out(const Picking *p, const char *name, json_t *list,
+                         const double *before)
+{
+    json_array_append_new(list,
+                          picks_json("without", name, picks_of(p->judged, before, -1)));
+}
+
+// Two or three of ten classes are left out at a time, which takes a third of the time.
+int eval_terms(Options *o)
+{
+    Picking p = {.o = o};
+    if (!read_all(&p))
+        return o->nlist < 3 ? 2 : 1;
+    json_t *list = json_array();
+    double *before = NEW_ARRAY(o->arena, double, p.judged->n + 1);
+    Leaving l = {&p, {0, TERMS, SUBJECTS}, MIN(p.judged->classes.len, 4), before};
+    leave_all(&l);
+    add_left_out(&p, "nothing", list, before);
+    by_weights(&p, l.terms, before);
+    add_left_out(&p, "all of what is learnt", list, before);
+    for (int s = 0; s < SUBJECTS; s++) {
+        find_terms(&p, l.terms.without = s);
+        leave_all(&l);
+        add_left_out(&p, subject_name[s], list, before);
+    }
+    return end_picks(&p, "left_out", list);
 }
 
 int fit_picks(Options *o)
@@ -139,7 +208,7 @@ int fit_picks(Options *o)
     Picking p = {.o = o};
     if (!read_all(&p))
         return o->nlist < 3 ? 2 : 1;
-    Model *model = picks_fit(p.sweep, NULL, (TermRange){0, TERMS}, o->seed);
+    Model *model = picks_fit(p.sweep, NULL, 0, (TermRange){0, TERMS, SUBJECTS}, o->seed);
     bool ok = model_save(model, o->out[0], &o->diags);
     model_free(model);
     if (ok)

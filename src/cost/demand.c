@@ -12,7 +12,8 @@
 enum { SECTOR_BYTES = 32, BANKS = 32, BANK_BYTES = 4, ITEM_REGISTERS_MOST = 255 };
 
 const DemandInfo demand_info[DEMANDS] = {
-#define DEMAND(id, name, resource, unit, doc) {name, unit, doc, RESOURCE_##resource},
+#define DEMAND(id, name, resource, subject, unit, doc)                                     \
+    {name, unit, doc, RESOURCE_##resource, SUBJECT_##subject},
 #include "cost/demand.def"
 #undef DEMAND
 };

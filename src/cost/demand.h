@@ -33,7 +33,7 @@ typedef enum {
 } Resource;
 
 typedef enum {
-#define DEMAND(id, name, resource, unit, doc) DEMAND_##id,
+#define DEMAND(id, name, resource, subject, unit, doc) DEMAND_##id,
 #include "cost/demand.def"
 #undef DEMAND
     DEMANDS
@@ -42,6 +42,7 @@ typedef enum {
 typedef struct {
     const char *name, *unit, *doc;
     Resource resource;
+    Subject subject;
 } DemandInfo;
 extern const DemandInfo demand_info[DEMANDS];
 extern const char *const resource_name[RESOURCES];

@@ -25,8 +25,31 @@ typedef enum {
     FEATURE_GROUP_COUNT
 } FeatureGroup;
 
+// What a feature or a demand tells about.
+#define SUBJECTS_DEF(X)                                                                    \
+    X(LAUNCHES, "launches")                                                                \
+    X(GROUPS, "groups and their shape")                                                    \
+    X(BYTES, "bytes of memory and last cache")                                             \
+    X(LINES, "lines of the nearest cache")                                                 \
+    X(ACCESSES, "accesses to global memory")                                               \
+    X(LOCAL, "local memory")                                                               \
+    X(OPERATIONS, "arithmetic operations")                                                 \
+    X(LOOPS, "loops, conditions, outputs")                                                 \
+    X(BARRIERS, "barriers")                                                                \
+    X(WAITS, "waits for memory and operations")                                            \
+    X(REGISTERS, "registers and occupancy")                                                \
+    X(WAVES, "waves")
+
 typedef enum {
-#define FEATURE(id, name, unit, group, doc) FEATURE_##id,
+#define X(id, text) SUBJECT_##id,
+    SUBJECTS_DEF(X)
+#undef X
+        SUBJECTS
+} Subject;
+extern const char *const subject_name[SUBJECTS];
+
+typedef enum {
+#define FEATURE(id, name, unit, group, subject, doc) FEATURE_##id,
 #include "cost/features.def"
 #undef FEATURE
     FEATURES
@@ -37,6 +60,7 @@ enum { FEATURES_PAPER = FEATURE_LOOP_BODIES + 1 }; // those of Table 1 come firs
 typedef struct {
     const char *name, *unit;
     FeatureGroup group;
+    Subject subject;
     const char *doc;
 } FeatureInfo;
 extern const FeatureInfo feature_info[FEATURES];

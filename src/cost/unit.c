@@ -15,9 +15,16 @@
 #include <math.h>
 
 const FeatureInfo feature_info[FEATURES] = {
-#define FEATURE(id, name, unit, group, doc) {#name, unit, FEATURES_##group, doc},
+#define FEATURE(id, name, unit, group, subject, doc)                                       \
+    {#name, unit, FEATURES_##group, SUBJECT_##subject, doc},
 #include "cost/features.def"
 #undef FEATURE
+};
+
+const char *const subject_name[SUBJECTS] = {
+#define X(id, text) text,
+    SUBJECTS_DEF(X)
+#undef X
 };
 
 const char *const feature_group_name[FEATURE_GROUP_COUNT] = {

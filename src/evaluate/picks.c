@@ -119,20 +119,23 @@ static double mean_slowness(const Sweep *s, const SweepRun *run)
 
 static void keep_terms(const Matrix *x, TermRange terms)
 {
+    const int shares = TERMS - FEATURES;
     for (int i = 0; i < x->n; i++)
         for (int t = 0; t < TERMS; t++)
-            if (t < terms.from || t >= terms.to)
+            if (t < terms.from || t >= terms.to ||
+                (t >= shares && feature_info[t - shares].subject == terms.without))
                 matrix_row(x, i)[t] = 0;
 }
 
-Model *picks_fit(const Sweep *s, const char *without, TermRange terms, uint64_t seed)
+Model *picks_fit(const Sweep *s, const char *const *without, int nwithout, TermRange terms,
+                 uint64_t seed)
 {
     int *row = xcalloc((size_t)s->n + 1, sizeof *row), n = 0;
     AUTO_FREE double *y = xcalloc((size_t)s->n + 1, sizeof *y);
     const char *name[TERMS];
     VEC_EACH_REF(const SweepRun *, run, &s->runs) {
         double mean = mean_slowness(s, run);
-        if (without && strcmp(run->class, without) == 0)
+        if (FIND_TEXT(without, nwithout, run->class) >= 0)
             continue;
         for (int i = run->first; i < run->first + run->n; i++)
             if (is_usable(s, i)) {
@@ -150,11 +153,11 @@ Model *picks_fit(const Sweep *s, const char *without, TermRange terms, uint64_t 
     return model;
 }
 
-void picks_predict(const Sweep *s, const Model *model, const char *class, TermRange terms,
-                   double *seconds)
+void picks_predict(const Sweep *s, const Model *model, const char *const *class, int nclass,
+                   TermRange terms, double *seconds)
 {
     VEC_EACH_REF(const SweepRun *, run, &s->runs) {
-        if (class && strcmp(run->class, class) != 0)
+        if (FIND_TEXT(class, nclass, run->class) < 0)
             continue;
         Matrix x = matrix_select(&s->term, &s->row[run->first], run->n);
         keep_terms(&x, terms);

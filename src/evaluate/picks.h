@@ -34,16 +34,22 @@ typedef struct {
     const char **point; // of each row
     double *ns;         // INFINITY: it did not run
     int *run, *row;     // that it is of; its own number
-    // Filled in by sweep_terms: what is known without a run
-    bool *known;       // the point is one of the program's, and can be lowered
-    double *predicted; // by weights, in seconds
-    Matrix term;       // n by TERMS
-    int *turn; // among the points that are tried first: 0 is the plain one, -1: none
+    // Filled in by sweep_lower: what is known without a run
+    DeviceInfo info;
+    int *turn;       // among the points that are tried first: 0 is the plain one, -1: none
+    Demand **demand; // of its kernels
+    int *nkernel;    // 0: the point is none of the program's, or cannot be lowered
+    Matrix term;     // n by TERMS; features, which are the last
+    // Filled in by sweep_terms, with the other terms
+    bool *known;       // weights predict its time
+    double *predicted; // in seconds
 } Sweep;
 
 Sweep *sweep_read(const char *path, Arena *arena, Diags *diags); // NULL with diagnostics
-// For the device of the sweep, whichever the weights are of (weights_scale).
-void sweep_terms(Sweep *sweep, const Weights *weights, Arena *arena);
+// For the device of the sweep, which may be another one than was measured.
+void sweep_lower(Sweep *sweep, const DeviceInfo *measured, Arena *arena);
+// By weights of any device (weights_scale); may be called again with others.
+void sweep_terms(Sweep *sweep, const Weights *weights);
 
 // The best time of the first picks over the best time of all, in the runs of a class. Runs
 // of less than PICKS_LEAST points that ran tell nothing and are left out.
@@ -60,15 +66,16 @@ typedef struct {
 // number, or -1 for all.
 Picks picks_of(const Sweep *sweep, const double *before, int class);
 
-// Slowness beyond what weights predict, learnt from some terms of all rows but those of a
-// class (NULL: of all). Owner: the caller, model_free.
+// Slowness beyond what weights predict, learnt from some terms of all rows but those of
+// some classes. Owner: the caller, model_free.
 typedef struct {
-    int from, to; // from first to end; others count as 0
+    int from, to;    // from first to end; others count as 0,
+    Subject without; // and so do features that tell about this; SUBJECTS: about none
 } TermRange;
-Model *picks_fit(const Sweep *sweep, const char *without, TermRange terms, uint64_t seed);
-// Adds the seconds that weights predict times the slowness to rows of a class, or all:
-// NULL.
-void picks_predict(const Sweep *sweep, const Model *model, const char *class,
-                   TermRange terms, double *seconds);
+Model *picks_fit(const Sweep *sweep, const char *const *without, int nwithout,
+                 TermRange terms, uint64_t seed);
+// The seconds that weights predict times the slowness, of the rows of these classes.
+void picks_predict(const Sweep *sweep, const Model *model, const char *const *class,
+                   int nclass, TermRange terms, double *seconds);
 
 #endif

@@ -9,6 +9,7 @@
 #include "search/moves.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 // Reading -------------------------------------------------------------------------------
@@ -125,9 +126,9 @@ Sweep *sweep_read(const char *path, Arena *arena, Diags *diags)
 
 typedef struct {
     Sweep *sweep;
-    const Weights *weights;
-    DeviceInfo info;
     DeviceModel device;
+    pthread_mutex_t lock; // of the arena
+    Arena *arena;
 } Lowering;
 
 static int turn_of(const Space *space, const Point *first, int nfirst, const Point *point)
@@ -158,7 +159,7 @@ static void lower_run(Lowering *l, const SweepRun *run, Problem *problem, Arena 
                       Diags *quiet)
 {
     Sweep *s = l->sweep;
-    Derivation *derivation = derive_new(problem->bound, &l->info, quiet);
+    Derivation *derivation = derive_new(problem->bound, &s->info, quiet);
     const Space *space = derivation ? derive_space(derivation) : NULL;
     FeatureSetting setting = {&l->device, problem->binding, problem->nbinding};
     Point point, first[16];
@@ -174,8 +175,14 @@ static void lower_run(Lowering *l, const SweepRun *run, Problem *problem, Arena 
                          ? derive_unit(derivation, &point, true, scratch, quiet)
                          : NULL;
         s->turn[i] = turn_of(space, first, nfirst, &point);
-        s->known[i] = unit && terms_unit(l->weights, unit, &setting, scratch,
-                                         matrix_row(&s->term, i), &s->predicted[i]);
+        Demand *demand = NULL;
+        int n = unit ? demand_unit(unit, &setting, scratch, &demand,
+                                   matrix_row(&s->term, i) + TERMS - FEATURES)
+                     : 0;
+        s->nkernel[i] = n;
+        pthread_mutex_lock(&l->lock);
+        s->demand[i] = n ? arena_copy(l->arena, demand, sizeof *demand * (size_t)n) : NULL;
+        pthread_mutex_unlock(&l->lock);
         ir_release(problem->ir, ir);
         arena_reset(scratch, mark);
     }
@@ -228,17 +235,28 @@ static void find_device(const char *name, DeviceInfo *info)
     }
 }
 
-void sweep_terms(Sweep *s, const Weights *weights, Arena *arena)
+void sweep_lower(Sweep *s, const DeviceInfo *measured, Arena *arena)
+{
+    size_t n = (size_t)s->n;
+    Lowering l = {.sweep = s, .lock = PTHREAD_MUTEX_INITIALIZER, .arena = arena};
+    s->info = *measured;
+    find_device(s->device, &s->info);
+    complete_device(&s->info);
+    describe_device(&s->info, &l.device);
+    s->turn = NEW_ARRAY(arena, int, n + 1);
+    s->demand = NEW_ARRAY(arena, Demand *, n + 1);
+    s->nkernel = NEW_ARRAY(arena, int, n + 1);
+    s->known = NEW_ARRAY(arena, bool, n + 1);
+    s->predicted = NEW_ARRAY(arena, double, n + 1);
+    s->term = (Matrix){s->n, TERMS, NEW_ARRAY(arena, double, n *TERMS + 1)};
+    tasks_call(s->runs.len, lower_one, &l);
+}
+
+void sweep_terms(Sweep *s, const Weights *weights)
 {
     Weights scaled = *weights;
-    Lowering l = {.sweep = s, .weights = &scaled, .info = weights->device};
-    find_device(s->device, &l.info);
-    complete_device(&l.info);
-    weights_scale(&scaled, &l.info);
-    describe_device(&l.info, &l.device);
-    s->known = NEW_ARRAY(arena, bool, s->n + 1);
-    s->predicted = NEW_ARRAY(arena, double, s->n + 1);
-    s->turn = NEW_ARRAY(arena, int, s->n + 1);
-    s->term = (Matrix){s->n, TERMS, NEW_ARRAY(arena, double, (size_t)s->n *TERMS + 1)};
-    tasks_call(s->runs.len, lower_one, &l);
+    weights_scale(&scaled, &s->info);
+    for (int i = 0; i < s->n; i++)
+        s->known[i] = terms_demands(&scaled, s->demand[i], s->nkernel[i],
+                                    matrix_row(&s->term, i), &s->predicted[i]);
 }

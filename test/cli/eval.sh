@@ -116,6 +116,22 @@ holds "picks are near the best" "$tmp/j" \
 holds "how often the first pick is best" "$tmp/j" \
     'all(0 <= c["best"] <= c["near"] <= 1 for r in j["rankers"] for c in r["classes"]) and j["rankers"][3]["classes"][-1]["near"] > 0'
 holds "weights know more than chance" "$tmp/j" 'j["rankers"][2]["classes"][-1]["rank"] > 0.4 > abs(j["rankers"][0]["classes"][-1]["rank"])'
+# Times that only the shape of groups decides: who does not know it cannot learn them. Waits
+# are known from demands alone, which the weights must do without.
+head -n 13 "$tmp/sweep.jsonl" | "$PYTHON" -c '
+import json, sys
+for line in sys.stdin:
+    run = json.loads(line)
+    for trial in run.get("trials", []):
+        trial[-1] = 1e6 * (1 + trial[run["names"].index("lx")].bit_length() * 3 % 7)
+    print(json.dumps(run))' >"$tmp/shaped.jsonl"
+passes "eval terms" "$FOREWARP" eval terms data/h200-kernels.csv "$tmp/shaped.jsonl" --json "$tmp/j"
+holds "twelve subjects" "$tmp/j" 'len({r["without"] for r in j["left_out"]}) == 14'
+holds "what decides is left out" "$tmp/j" \
+    '(lambda rank: rank["nothing"] > 0.6 and rank["barriers"] > 0.6 and rank["groups and their shape"] < 0.3)({r["without"]: r["rank"] for r in j["left_out"]})'
+holds "so are demands" "$tmp/j" \
+    '(lambda rank: rank["waits for memory and operations"] != rank["nothing"])({r["without"]: r["rank"] for r in j["left_out"]})'
+fails 2 "is not for" "$FOREWARP" eval terms data/h200-kernels.csv "$tmp/shaped.jsonl" --repeat 2
 passes "fit picks" "$FOREWARP" fit picks data/h200-kernels.csv "$tmp/sweep.jsonl" -o "$tmp/picks.json"
 holds "a model of terms" "$tmp/picks.json" '"far memory" in j["features"] and "occupancy" in j["features"]'
 passes "points that it chooses" "$FOREWARP" explore examples/scal.fw -s N=4096 --derived -n 8 \

@@ -81,9 +81,8 @@ Problem *cli_program(Options *o, CliSizes sizes)
 static bool add_devices(Options *o, const char *item, const char **device, int *n)
 {
     size_t len = strlen(item);
-    const DeviceKind *kind;
     DeviceInfo *all;
-    int index, before = *n;
+    int before = *n;
     if (len > 2 && strcmp(item + len - 2, ":*") == 0) {
         int found = devices_list(o->arena, NULL, cli_stop(), &all, &o->diags);
         for (int i = 0; i < found && *n < CLI_LIST_MAX; i++)
@@ -96,11 +95,8 @@ static bool add_devices(Options *o, const char *item, const char **device, int *
                              &o->diags) &&
                 false);
     }
-    if (!device_parse(item, &kind, &index))
-        return diag_error(&o->diags, span_none, "C006",
-                          "a device is opencl:N, cuda:N or host, not `%s`; `forewarp "
-                          "devices` lists those of this machine",
-                          item);
+    if (!device_check(item, &o->diags))
+        return false;
     if (*n < CLI_LIST_MAX)
         device[(*n)++] = item;
     return true;

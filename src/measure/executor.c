@@ -68,6 +68,9 @@ static const TrialStatus status_of[] = {
 
 bool executor_fill(Executor *executor, const json_t *message, Buf *log)
 {
+    bool compares = json_array_size(json_object_get(message, "buffers")) > 0;
+    if (compares && !executor->info->is_cpu && !executor->held.gpucheck)
+        executor->held.gpucheck = gpucheck_open(executor->held.kind, executor->held.device);
     judge_close(executor->judge);
     return judge_open(message, &executor->judge, log) &&
            buffers_fill(&executor->held, message, log);
@@ -92,8 +95,6 @@ Executor *executor_open(const json_t *message, Buf *log)
     executor->compiles = compiles;
     if (compiles)
         return executor;
-    if (!executor->info->is_cpu)
-        executor->held.gpucheck = gpucheck_open(kind, device);
     if (executor_fill(executor, message, log))
         return executor;
     executor_close(executor);

@@ -229,12 +229,14 @@ typedef struct {
 
 typedef struct Runner Runner;
 
-// Opens the device in a worker; NULL with a diagnostic. Owner: the caller.
+// Opens the device in a worker; NULL with a diagnostic. Owner: the caller. Buffers
+// may follow by runner_fill.
 Runner *runner_open(const RunnerConfig *config, Diags *diags);
 void runner_close(Runner *runner);
 // Goes on with the buffers and the tolerance of another configuration of the same device;
-// its workers stay, and what they have loaded. Without peers. False: as runner_open, and
-// the runner can only be closed.
+// its workers stay, and what they have loaded. Peers join with the first buffers, and keep
+// those: then one job at a time is run. False: as runner_open, and the runner can only be
+// closed.
 bool runner_fill(Runner *runner, const RunnerConfig *config, Diags *diags);
 const DeviceInfo *runner_device(const Runner *runner);
 int runner_peers(const Runner *runner); // that take part, and are not lost
@@ -268,6 +270,7 @@ bool runner_compute(Runner *runner, const Job *job, Trial *trial, void **out, Di
 // is due (NULL: never) it ends with what was found until then.
 int devices_list(Arena *arena, const char *worker, const Stop *stop, DeviceInfo **info,
                  Diags *diags);
+bool device_check(const char *id, Diags *diags); // whether it is such a name
 // The one of a name, "opencl:0". False with a diagnostic: no such name, no such device,
 // stopped.
 bool devices_find(Arena *arena, const char *worker, const Stop *stop, const char *id,

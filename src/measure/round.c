@@ -776,6 +776,8 @@ bool workers_add(Runner *runner, Diags *diags)
 
 bool workers_fill(Runner *runner, Diags *diags)
 {
+    if (!workers_settle(runner, diags)) // also one that drops what was under way
+        return false;
     for (int i = 0; i < runner->nworker; i++)
         if (runner->worker[i].state == WORKER_IDLE &&
             !is_compiler(runner, &runner->worker[i]))
@@ -802,7 +804,7 @@ static bool run_batches(Runner *runner, Diags *diags)
     Round *round = runner->round;
     bool ok = true;
     while (ok) {
-        refill(runner, runner->config.batch, runner->config.batch);
+        refill(runner, runner->batch, runner->batch);
         if (round->first == round->end)
             break;
         int turn = runner->info.is_cpu ? -1 : turn_take(runner->turn);

@@ -209,6 +209,9 @@ static bool write_data(Runner *runner, const void *data, size_t bytes, const cha
 {
     if (!data)
         return true;
+    runner->halted = stop_due(runner->config.stop); // files of a GB take seconds
+    if (runner->halted)
+        return false;
     char *name = arena_printf(runner->arena, "%s-%d", key, number);
     json_object_set_new(
         json, key,
@@ -284,31 +287,33 @@ static int choose_workers(const Runner *runner)
 }
 
 // Where one worker is all there is to be, it compiles for itself.
-static void choose_crew(Runner *runner)
+static void call_crew(Runner *runner, const RunnerConfig *config, Diags *diags)
 {
     const DeviceKind *kind;
     int index;
     device_parse(runner->config.device, &kind, &index);
     runner->ahead = !runner->info.is_cpu && kind->compile && runner->config.workers != 1;
     runner->most_workers = choose_workers(runner);
-    if (runner->config.batch <= 0)
-        runner->config.batch = SHARE * runner->most_workers;
+    runner->batch =
+        runner->config.batch > 0 ? runner->config.batch : SHARE * runner->most_workers;
+    if (config->npeer)
+        runner->peers = peers_open(config, &runner->info, diags);
 }
 
-static bool check_device(const char *device, Diags *diags)
+bool device_check(const char *id, Diags *diags)
 {
     const DeviceKind *kind;
     int index;
-    return device_parse(device, &kind, &index) ||
-           diag_error(
-               diags, span_none, "",
-               "'%s' is not a device; devices are opencl:0, ..., cuda:0, ..., and host",
-               device);
+    return device_parse(id, &kind, &index) ||
+           diag_error(diags, span_none, "C006",
+                      "a device is opencl:N, cuda:N or host, not `%s`; `forewarp devices` "
+                      "lists those of this machine",
+                      id);
 }
 
 Runner *runner_open(const RunnerConfig *config, Diags *diags)
 {
-    if (!check_device(config->device, diags))
+    if (!device_check(config->device, diags))
         return NULL;
     Runner *runner = runner_new(config);
     bool ok = folder_open(&runner->folder, config->folder, diags);
@@ -316,9 +321,7 @@ Runner *runner_open(const RunnerConfig *config, Diags *diags)
         workers_settle(runner, diags)) { // the first tells what the device is
         const char *bus = runner->info.bus;
         runner->turn = folder_turn_path(&runner->folder, *bus ? bus : config->device);
-        choose_crew(runner);
-        if (config->npeer)
-            runner->peers = peers_open(config, &runner->info, diags);
+        call_crew(runner, config, diags);
         return runner;
     }
     if (runner->halted)
@@ -347,12 +350,16 @@ void runner_close(Runner *runner)
 
 bool runner_fill(Runner *runner, const RunnerConfig *config, Diags *diags)
 {
-    if (runner->peers || strcmp(config->device, runner->config.device) != 0)
+    if (strcmp(config->device, runner->config.device) != 0)
         BUG("buffers of another runner");
     json_decref(runner->open_message);
     runner->config.nbuffer = config->nbuffer;
     runner->config.tolerance = config->tolerance;
-    return write_files(runner, config, diags) && workers_fill(runner, diags);
+    runner->config.energy = config->energy;
+    bool ok = write_files(runner, config, diags) && workers_fill(runner, diags);
+    if (ok)
+        call_crew(runner, config, diags);
+    return ok;
 }
 
 const DeviceInfo *runner_device(const Runner *runner)
@@ -362,7 +369,7 @@ const DeviceInfo *runner_device(const Runner *runner)
 
 int runner_batch(const Runner *runner)
 {
-    return runner->config.batch * (1 + runner_peers(runner));
+    return runner->batch * (1 + runner_peers(runner));
 }
 
 int runner_peers(const Runner *runner)

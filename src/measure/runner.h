@@ -58,6 +58,7 @@ struct Runner {
     char *turn; // the file by which controllers take turns on the device
     json_t *open_message;
     int most_workers, nworker; // workers there may be, and those there are
+    int batch;                 // jobs at once
     double compile_s;          // that a job takes a compiler, of late; 0: not known
     Worker worker[WORKERS_MAX];
     Cache cache[WORKERS_MAX];

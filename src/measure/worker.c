@@ -50,23 +50,22 @@ static void end(const WorkerSide *side)
     message_send(side->fd, json_pack("{s:b}", word, 1));
 }
 
-// The devices of one kind, or one of them; one that does not open is left out.
+// The devices of one kind; one that does not open is left out.
 static void do_list(WorkerSide *side, const json_t *message)
 {
     const DeviceKind *kind = device_kind(json_text_of(message, "kind"));
-    const json_t *index = json_object_get(message, "index");
-    int first = (int)json_integer_value(index);
-    int n = !kind ? 0 : index ? first + 1 : kind->count();
+    int n = kind ? kind->count() : 0;
+    json_t *devices = json_array();
     AutoBuf log = buf_new();
-    for (int i = first; i < n; i++) {
+    for (int i = 0; i < n; i++) {
         Device *device = kind->open(i, &log);
         if (!device)
             continue;
-        json_t *info = info_to_json(kind->info(device));
-        message_send(side->fd, json_pack("{s:o}", "device", info));
+        json_array_append_new(devices, info_to_json(kind->info(device)));
         kind->close(device);
     }
-    message_send(side->fd, json_pack("{s:b,s:o}", "end", 1, "log", json_text(log.text)));
+    message_send(side->fd, json_pack("{s:b,s:o,s:o}", "end", 1, "devices", devices, "log",
+                                     json_text(log.text)));
 }
 
 // In the sandbox, where it is to be in one: before the driver is loaded.

@@ -527,17 +527,6 @@ static Rigor read_rigor(int64_t number)
     return number > 0 && number < RIGORS ? (Rigor)number : RIGOR_NONE;
 }
 
-bool store_get_rigor(Store *store, int64_t session, Rigor *rigor, Diags *diags)
-{
-    sqlite3_stmt *get = prepare(store, "SELECT rigor FROM session WHERE id = ?1");
-    int64_t number = 0;
-    if (get)
-        sqlite3_bind_int64(get, 1, session);
-    int rc = run(get, &number);
-    *rigor = read_rigor(number);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE || fail(store, diags);
-}
-
 static uint64_t read_hash(sqlite3_stmt *row, int column)
 {
     const char *text = (const char *)sqlite3_column_text(row, column);

@@ -65,9 +65,8 @@ bool store_add(Store *store, int64_t session, const StoreTrial *trial, bool *add
 // searches that came to their end.
 typedef enum { RIGOR_NONE, RIGOR_MEASURE, RIGOR_PATIENT, RIGOR_EXHAUSTIVE, RIGORS } Rigor;
 extern const char *const rigor_name[RIGORS]; // "none", "measure", ...
-// Raises what is stored of the session to `rigor`; gets it. False with a diagnostic.
+// Raises what is stored of the session to `rigor`. False with a diagnostic.
 bool store_put_rigor(Store *store, int64_t session, Rigor rigor, Diags *diags);
-bool store_get_rigor(Store *store, int64_t session, Rigor *rigor, Diags *diags);
 
 // What is known of a session: its key and its best trial. Texts live until the next call.
 typedef struct {

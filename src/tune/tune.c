@@ -72,18 +72,6 @@ static double build_limit(const Problem *problem)
     return problem->kind->limit_s * MAX(1, lets / LETS_USUAL);
 }
 
-// What the space and the search depend on, known before the reference is computed, which
-// may take long.
-static bool look_at_device(Tune *t)
-{
-    DeviceInfo *device = NEW(t->arena, DeviceInfo);
-    if (!devices_find(t->arena, t->options->place.worker, t->options->place.stop,
-                      t->options->device, device, t->diags))
-        return false;
-    set_device(t, device);
-    return true;
-}
-
 RunnerConfig tune_runner_config(const Tune *t, const ProblemData *data)
 {
     return (RunnerConfig){.device = t->options->device,
@@ -102,31 +90,47 @@ RunnerConfig tune_runner_config(const Tune *t, const ProblemData *data)
                           .energy = t->goal && goal_weighs(t->goal)};
 }
 
+// What the space and the search depend on, known before the reference is computed, which
+// may take long.
 static bool open_device(Tune *t)
+{
+    DeviceInfo *device = NEW(t->arena, DeviceInfo);
+    Diags quiet = {.arena = t->arena};
+    RunnerConfig config = tune_runner_config(t, &(ProblemData){0});
+    t->runner = runner_open(&config, &quiet);
+    // Who looks for it says which there are.
+    if (!t->runner)
+        return devices_find(t->arena, config.worker, config.stop, config.device, device,
+                            t->diags) &&
+               diag_world(t->diags, "", "%s", quiet.list.at[0].message);
+    *device = *runner_device(t->runner);
+    set_device(t, device);
+    return true;
+}
+
+static bool fill_device(Tune *t)
 {
     t->spent.begun_s = clock_s();
     tune_set_end(t, BUDGET_SEARCH);
     RunnerConfig config = tune_runner_config(t, t->data);
     config.npeer = t->options->npeer;
     config.peer = t->options->peer;
-    t->runner = runner_open(&config, t->diags);
-    if (!t->runner)
-        return false;
-    set_device(t, runner_device(t->runner));
-    return true;
+    return runner_fill(t->runner, &config, t->diags);
 }
 
-// The device that a worker opens must be the one that was described: the session is its.
+// Also who leads the tuning must have described the device that a worker opens: the session
+// is its.
 static bool open_described(Tune *t)
 {
     const DeviceInfo *described = t->device;
-    if (!problem_fits(t->problem, described, t->diags) || !compute_reference(t) ||
-        !open_device(t))
-        return false;
-    if (strcmp(described->fingerprint, t->device->fingerprint) == 0)
+    bool ok =
+        problem_fits(t->problem, described, t->diags) && (t->runner || open_device(t));
+    if (ok && strcmp(described->fingerprint, t->device->fingerprint) != 0)
+        ok = diag_world(t->diags, "C051", "%s is now another device: %s",
+                        t->options->device, t->device->name);
+    ok = ok && compute_reference(t) && fill_device(t);
+    if (ok)
         return true;
-    diag_world(t->diags, "C051", "%s is now another device: %s", t->options->device,
-               t->device->name);
     set_device(t, described);
     runner_close(t->runner);
     t->runner = NULL; // the next call must not measure there
@@ -258,8 +262,8 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
 {
     Tune t;
     start(&t, problem, options, arena, result, diags);
-    bool ok = look_at_device(&t) && open_space(&t) && open_store(&t) &&
-              tune_open_search(&t) && open_described(&t) && find_end(&t) && try_first(&t) &&
+    bool ok = open_device(&t) && open_space(&t) && open_store(&t) && tune_open_search(&t) &&
+              open_described(&t) && find_end(&t) && try_first(&t) &&
               tune_stream(&t, tune_ask, true) && tune_write_exchange(&t) &&
               tune_measure_again(&t) && tune_check_more(&t) && tune_ask_caller(&t);
     if (ok) {
@@ -282,7 +286,7 @@ bool tune_serve(const Problem *problem, const TuneOptions *options, const Link *
     Arena *arena = arena_new();
     start(&t, problem, options, arena, &result, diags);
     t.stop.end_s = t.budget_s = INFINITY; // the other end says what is left
-    bool ready = compute_reference(&t) && open_device(&t);
+    bool ready = open_device(&t) && compute_reference(&t) && fill_device(&t);
     bool ok = remote_serve(ready ? t.runner : NULL, &t.stop, link, diags);
     close_all(&t);
     arena_free(arena);

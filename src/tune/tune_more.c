@@ -38,12 +38,12 @@ static void drop_first(Tune *t, int set, Trial *trial)
 }
 
 // Runs the best on this set; if it is wrong, that is stored.
-static bool try_set(Tune *t, Runner *runner, int set, TrialStatus *status)
+static bool try_set(Tune *t, int set, TrialStatus *status)
 {
     Candidate candidate;
     Trial trial = {0};
     bool ok = tune_candidate(t, &t->best[0].point, t->arena, &candidate, t->diags) &&
-              runner_compute(runner, &candidate.job, &trial, NULL, t->diags);
+              runner_compute(t->runner, &candidate.job, &trial, NULL, t->diags);
     *status = ok ? trial.status : TRIAL_FAILED;
     if (*status == TRIAL_WRONG_RESULT) {
         const char *point = point_text(t->space, &t->best[0].point, t->arena);
@@ -61,8 +61,8 @@ static bool try_set(Tune *t, Runner *runner, int set, TrialStatus *status)
 }
 
 // Those of the best few that are wrong for some set go; the first that stays is right for
-// all that there was time for.
-static bool try_sets(More *more, Runner *runner)
+// all that there was time for. The search's workers run them: others would load a compiler.
+static bool try_sets(More *more)
 {
     Tune *t = more->t;
     TrialStatus status = TRIAL_WRONG_RESULT;
@@ -72,22 +72,10 @@ static bool try_sets(More *more, Runner *runner)
         more->right = 0;
         for (int set = 0; ok && status != TRIAL_WRONG_RESULT && set < more->n; set++) {
             RunnerConfig config = tune_runner_config(t, more->data[set]);
-            ok = runner_fill(runner, &config, t->diags) && try_set(t, runner, set, &status);
+            ok = runner_fill(t->runner, &config, t->diags) && try_set(t, set, &status);
             more->right += status == TRIAL_OK;
         }
     }
-    return ok;
-}
-
-static bool check_sets(More *more)
-{
-    Tune *t = more->t;
-    RunnerConfig config = tune_runner_config(t, more->data[0]);
-    config.workers = 1;
-    Runner *runner = runner_open(&config, t->diags);
-    bool ok = runner && try_sets(more, runner);
-    if (runner)
-        runner_close(runner);
     return ok;
 }
 
@@ -118,7 +106,7 @@ bool tune_check_more(Tune *t)
     int said = more.quiet.list.len;
     Diags *loud = t->diags;
     t->diags = &more.quiet;
-    bool ok = !more.n || check_sets(&more);
+    bool ok = try_sets(&more);
     if (t->nbest)
         t->result->reference = tell(&more);
     t->diags = loud;

@@ -155,8 +155,12 @@ bool tune_ask_caller(Tune *t)
     const TuneOptions *o = t->options;
     void **out = o->accept ? data_outputs(t->data, t->arena) : NULL;
     bool timed;
-    if (o->accept)
+    if (o->accept) {
         t->stop.end_s = INFINITY; // without an answer there is no winner
+        RunnerConfig config = tune_runner_config(t, t->data);
+        if (!stop_asked(&t->stop) && !runner_fill(t->runner, &config, t->diags))
+            return false;
+    }
     for (int i = 0; o->accept && i < t->nbest && t->best[i].ns < INFINITY; i++) {
         if (!time_again(t, &t->best[i], out, &timed, t->diags))
             return false;

@@ -324,5 +324,5 @@ for strategy in ranked predicted; do
 done
 fails 2 "error C078: --out is not for export" "$FOREWARP" wisdom export -o "$tmp/w"
 fails 2 "takes library, or program of a script: \`kernel\`" "$FOREWARP" fuse examples/fusion/paper.fws --print kernel
-fails 1 "there is no device opencl:99" "$FOREWARP" run $jacobi -s N=8,M=8 -d opencl:99
+fails 1 "no worker can use the device opencl:99: the last OpenCL device is" "$FOREWARP" run $jacobi -s N=8,M=8 -d opencl:99
 finish

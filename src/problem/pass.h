@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Passes over the elements of a buffer, a chunk at a time, by all processors.
+// Passes over the elements of a buffer, a chunk at a time, by all processors; and what the
+// interpreter says.
 
 #ifndef FW_PROBLEM_PASS_H
 #define FW_PROBLEM_PASS_H
@@ -33,5 +34,15 @@ Found pass_run(RefPass pass);
 // n elements from the one at `at` on, to and from numbers.
 void pass_unpack(Scalar scalar, const void *from, int64_t at, int64_t n, double *to);
 void pass_pack(Scalar scalar, const double *from, int64_t at, int64_t n, char *to);
+
+// small.c --------------------------------------------------------------------------------
+
+// Scalar operations the interpreter may spend, about 2 s.
+enum { INTERPRETER_QUOTA = 20000000 };
+// The least that it does.
+double interpret_least(const Problem *problem);
+// Sets what it says that the outputs are; false: it has no answer within `most` operations.
+bool interpret(const Problem *problem, ProblemData *data, int64_t most, Arena *arena,
+               Diags *said);
 
 #endif

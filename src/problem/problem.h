@@ -110,6 +110,7 @@ typedef struct {
     double seconds;   // of a program: what it took to compute the outputs
     double build_s;   // of that, what further sets share: the kernel is built once
     int64_t diverged; // elements whose steps diverge
+    bool lesser;      // there was no time for bounds: one tolerance stands for them
 } ProblemData;
 
 // Those of a program: with given inputs, and with seeded random ones; the latter as values.
@@ -270,6 +271,13 @@ Work problem_work(const Problem *problem);
 const char *strict_exception(const Problem *problem);
 bool problem_is_strict(const Problem *problem); // by its math, and nothing keeps it from it
 
+// small.c -----------------------------------------------------------------------------
+
+// The problem at small sizes, with data whose outputs are what the interpreter says. NULL,
+// and why: there are no such sizes. Owner: the caller; the data are the arena's.
+Problem *problem_small(const Problem *problem, Arena *arena, ProblemData **data,
+                       const char **why);
+
 // reference.c -------------------------------------------------------------------------
 
 // Sets what the outputs must be, and the bound of each element, by the plain kernel with
@@ -296,5 +304,7 @@ const char *workplace_folder(Arena *arena);
 #define CODEGEN_VERSION FW_VERSION "-53"
 // And of what makes stored trials comparable: the rule by which a result is right, too.
 #define TRIAL_VERSION CODEGEN_VERSION "." CHECK_VERSION
+// Of those that were compared within one tolerance for want of time (ProblemData.lesser).
+#define LESSER_VERSION TRIAL_VERSION "-lesser"
 
 #endif

@@ -11,14 +11,19 @@
 #include <math.h>
 #include <string.h>
 
-// Scalar operations the interpreter may spend, about 2 s, and the most outputs for which it
-// is worth a try.
-enum { INTERPRETER_QUOTA = 20000000, INTERPRETER_OUTPUTS = 2000000 };
+// Scalar operations the interpreter may spend, about 2 s, for each second that a reference
+// may take, and the most outputs for which it is worth a try.
+enum { QUOTA_S = 5000000, INTERPRETER_OUTPUTS = 2000000 };
 
 // With bounds an operation takes so long of a core, without a fourteenth (j2d5pt 4096 x
 // 4096, 20 steps: 10 s on two cores, 0.4 s). Where that is longer than somebody waits, the
-// plain kernel runs without bounds, and one tolerance stands for all elements.
-static const double BOUNDED_S = 3.4e-9, PATIENCE_S = 34;
+// plain kernel runs without bounds, and one tolerance stands for all elements. So it does
+// where bounds and their compiler turn out to take LATE times as long as that, as on a busy
+// machine.
+static const double BOUNDED_S = 3.4e-9, PATIENCE_S = 34, LATE = 1.2;
+
+// So long is the interpreter asked in any case.
+static const double LEAST_S = 0.2;
 
 // A device of a target that has a reference computes what would take the host longer; there
 // an operation takes no longer than so.
@@ -31,40 +36,54 @@ static double bounds_take_s(const Problem *problem, const char *device)
            (device_is_host(device) ? BOUNDED_S / processors() : DEVICE_S);
 }
 
-static bool has_bounds(const Problem *problem, const Workplace *place)
-{
-    return bounds_take_s(problem, place->device) <
-           (place->patience_s > 0 ? place->patience_s : PATIENCE_S);
-}
+// Where a reference is computed. The device is opened once, when it is first needed.
+typedef struct {
+    RunnerConfig config; // without buffers
+    Stop stop;           // the place's, or sooner
+    double patience_s;
+    Runner *runner; // NULL: not open
+} RefSite;
 
-// The place, with the device that is to compute.
-static Workplace reference_place(const Problem *problem, const char *device,
-                                 const Workplace *place)
+static void site_choose(RefSite *site, const Problem *problem, const char *device,
+                        const Workplace *place)
 {
     const DeviceKind *kind;
     int index;
-    Workplace at = *place;
     bool may = bounds_take_s(problem, device_host_id) > HOST_S &&
                device_parse(device, &kind, &index) && target_reference(kind->target);
-    at.device = may ? device : device_host_id;
-    return at;
+    site->config = (RunnerConfig){.device = may ? device : device_host_id,
+                                  .worker = place->worker,
+                                  .folder = place->folder,
+                                  .sandbox = place->sandbox,
+                                  .stop = &site->stop,
+                                  .workers = 1,
+                                  .tolerance = INFINITY,
+                                  .build_limit_s = 60,
+                                  .run_limit_s = 240};
+    site->stop = place->stop ? *place->stop : (Stop){.end_s = INFINITY};
+    site->patience_s = place->patience_s > 0 ? place->patience_s : PATIENCE_S;
+    site->runner = NULL;
 }
 
-// The least that the interpreter does: one operation for each element, of 8 bytes at most,
-// and those of floats.
-static double least_operations(const Problem *problem)
+static void site_leave(RefSite *site, const char *next)
 {
-    Work work = problem_work(problem);
-    return work.float_flops + work.double_flops + work.bytes / sizeof(double);
+    runner_close(site->runner);
+    site->runner = NULL;
+    site->config.device = next;
+}
+
+static bool may_have_bounds(const Problem *problem, const RefSite *site)
+{
+    return bounds_take_s(problem, site->config.device) < site->patience_s;
 }
 
 // What cannot be done within its quota is not tried: that would cost as long.
-static bool interpretable(const Problem *problem)
+static bool interpretable(const Problem *problem, int64_t most)
 {
     int64_t outputs = 0;
     const Arith *count = type_count(problem->ir->arith, problem->bound->main->body->type);
     return !calls_opaque(problem) && arith_is_const(count, &outputs) &&
-           outputs <= INTERPRETER_OUTPUTS && least_operations(problem) <= INTERPRETER_QUOTA;
+           outputs <= INTERPRETER_OUTPUTS && interpret_least(problem) <= (double)most;
 }
 
 // Buffers of numbers with bounds ---------------------------------------------------------
@@ -205,12 +224,15 @@ static void bind_layout(const ProblemData *data, const Unit *unit, const Layout 
 }
 
 // What it computes goes to raw, of each output; what building took, to the data.
-static bool compute(Runner *runner, const Job *job, const RunnerConfig *config, void **raw,
-                    ProblemData *data, Diags *diags)
+static bool compute(RefSite *site, const Job *job, int nbuffer, const RunnerBuffer *buffer,
+                    void **raw, ProblemData *data, Diags *diags)
 {
     Trial trial = {0};
-    bool ok = runner_fill(runner, config, diags) &&
-              runner_compute(runner, job, &trial, raw, diags);
+    RunnerConfig config = site->config;
+    config.nbuffer = nbuffer;
+    config.buffer = buffer;
+    bool ok = runner_fill(site->runner, &config, diags) &&
+              runner_compute(site->runner, job, &trial, raw, diags);
     if (ok && trial.status != TRIAL_OK)
         ok = diag_world(diags, "R001", "the plain kernel, the reference, failed: %s",
                         trial.log ? trial.log : trial_status_name[trial.status]);
@@ -219,31 +241,27 @@ static bool compute(Runner *runner, const Job *job, const RunnerConfig *config, 
     return ok;
 }
 
-static bool run_bounded(Runner *runner, const Candidate *candidate, RunnerConfig *config,
-                        ProblemData *data, Arena *arena, Diags *diags)
+static bool run_bounded(RefSite *site, const Candidate *candidate, ProblemData *data,
+                        Arena *arena, Diags *diags)
 {
     AutoArena *scratch = arena_new();
     Layout layout = lay_out(data, candidate->unit, scratch);
     Job job = candidate->job;
     bind_layout(data, candidate->unit, &layout, &job, scratch);
-    config->nbuffer = layout.n;
-    config->buffer = layout.buffer;
     void **raw = NEW_ARRAY(scratch, void *, layout.n);
     for (int k = data->ninput; k < data->nbuffer; k++)
         raw[k] = arena_raw(scratch, runner_buffer_bytes(&layout.buffer[k]));
-    bool ok = compute(runner, &job, config, raw, data, diags);
+    bool ok = compute(site, &job, layout.n, layout.buffer, raw, data, diags);
     for (int k = data->ninput; ok && k < data->nbuffer; k++)
         take_pairs(&data->buffer[k], raw[k], arena);
     return ok;
 }
 
-static bool run_values(Runner *runner, const Candidate *candidate, RunnerConfig *config,
-                       ProblemData *data, Arena *arena, Diags *diags)
+static bool run_values(RefSite *site, const Candidate *candidate, ProblemData *data,
+                       Arena *arena, Diags *diags)
 {
-    config->nbuffer = data->nbuffer;
-    config->buffer = data->buffer;
     void **raw = data_outputs(data, arena);
-    bool ok = compute(runner, &candidate->job, config, raw, data, diags);
+    bool ok = compute(site, &candidate->job, data->nbuffer, data->buffer, raw, data, diags);
     for (int k = data->ninput; ok && k < data->nbuffer; k++)
         data->buffer[k].expect = raw[k];
     return ok;
@@ -274,27 +292,19 @@ static void choose_level(const Problem *problem, const DeviceInfo *info, Candida
                          most < 5e5 ? "-O0 -fno-exceptions" : "-O1");
 }
 
-// Runs the plain point on the place's device: sets what is expected and, if it runs as C++,
+// Runs the plain point at the site: sets what is expected and, if it runs as C++,
 // the bounds. For each of n sets of data; returns for how many. few_digits: so do its
 // inputs have, and it asks which sums are exact.
 static int run_plain(const Problem *problem, bool bounded, ProblemData *const *data, int n,
-                     bool few_digits, const Workplace *place, Arena *arena, Diags *diags)
+                     bool few_digits, RefSite *site, Arena *arena, Diags *diags)
 {
     double start_s = clock_s();
     int done = 0;
-    RunnerConfig config = {.device = place->device,
-                           .worker = place->worker,
-                           .folder = place->folder,
-                           .sandbox = place->sandbox,
-                           .stop = place->stop,
-                           .workers = 1,
-                           .tolerance = INFINITY,
-                           .build_limit_s = 60,
-                           .run_limit_s = 240};
-    Runner *runner = runner_open(&config, diags);
-    if (!runner)
+    if (!site->runner)
+        site->runner = runner_open(&site->config, diags);
+    if (!site->runner)
         return 0;
-    DeviceInfo info = *runner_device(runner);
+    DeviceInfo info = *runner_device(site->runner);
     info.shuffle = false; // of numbers with bounds
     info.matrix = 0;
     Derivation *derivation = derive_new(problem->bound, &info, diags);
@@ -313,8 +323,8 @@ static int run_plain(const Problem *problem, bool bounded, ProblemData *const *d
             choose_level(problem, &info, &candidate);
         double made_s = clock_s() - start_s;
         for (; ok && done < n; done += ok) {
-            ok = (bounded ? run_bounded : run_values)(runner, &candidate, &config,
-                                                      data[done], arena, diags);
+            ok = (bounded ? run_bounded : run_values)(site, &candidate, data[done], arena,
+                                                      diags);
             data[done]->seconds = clock_s() - start_s;
             data[done]->build_s += done == 0 ? made_s : 0;
             start_s = clock_s();
@@ -322,7 +332,8 @@ static int run_plain(const Problem *problem, bool bounded, ProblemData *const *d
     }
     candidate_release(&candidate);
     derive_free(derivation);
-    runner_close(runner);
+    if (done < n)
+        site_leave(site, site->config.device); // it may be of no more use
     return done;
 }
 
@@ -369,16 +380,6 @@ static double outputs_differ(const ProblemData *data, const void *const *other,
     return most;
 }
 
-// More than the interpreter can do in a moment even of small sizes: many steps over three
-// dimensions, windows of hundreds of elements.
-static bool is_large(const Problem *problem)
-{
-    double volume = 1;
-    for (int i = 0; i < problem->nbinding; i++)
-        volume *= (double)problem->binding[i].value;
-    return fmax(volume, least_operations(problem)) > INTERPRETER_QUOTA / 20;
-}
-
 // Compares what the reference computed with what the interpreter did, which data held.
 static bool agrees(const ProblemData *data, const void *const *interpreted, Diags *diags)
 {
@@ -396,25 +397,6 @@ static const void **outputs_of(const ProblemData *data, Arena *arena)
     for (int k = data->ninput; k < data->nbuffer; k++)
         out[k] = data->buffer[k].expect;
     return out;
-}
-
-static const char *first_said(const Diags *diags)
-{
-    return diags->list.len ? diags->list.at[0].message : "it said nothing";
-}
-
-// Sets what the interpreter says that the outputs are; false: it has no answer in its
-// quota.
-static bool ask_interpreter(const Problem *problem, ProblemData *data, Arena *arena,
-                            Diags *said)
-{
-    Value *expect;
-    AutoArena *scratch = arena_new();
-    bool ok = ir_eval(problem->bound, data_inputs(problem, data, scratch), scratch, &expect,
-                      INTERPRETER_QUOTA, said);
-    if (ok)
-        data_expect(data, expect, arena);
-    return ok;
 }
 
 static void nudge_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
@@ -462,7 +444,7 @@ static bool stays_near(const Problem *small, const ProblemData *data,
     if (far <= data->tolerance)
         return true;
     ProblemData *other = nudged_data(data, arena);
-    if (!ask_interpreter(small, other, arena, &quiet))
+    if (!interpret(small, other, INTERPRETER_QUOTA, arena, &quiet))
         return true;
     const void **turned = outputs_of(other, arena);
     for (int k = data->ninput; k < data->nbuffer; k++)
@@ -476,41 +458,20 @@ static bool stays_near(const Problem *small, const ProblemData *data,
                far, moved);
 }
 
-static bool agrees_when_small(const Problem *problem, const Workplace *place, Diags *diags)
+static bool agrees_when_small(const Problem *problem, RefSite *site, Diags *diags)
 {
-    // The second is for many steps over three dimensions, the others for what needs more.
-    static const int64_t sizes[][2] = {
-        {40, 8}, {16, 8}, {64, 32}, {128, 128}, {1024, 1024}};
     AutoArena *scratch = arena_new();
-    bool done = false, ok = false;
-    const char *why = "at small sizes it does more than the interpreter can do in a moment";
-    for (int i = 0; i < COUNTOF(sizes) && !done; i++) {
-        Diags quiet = {.arena = scratch};
-        Problem *small = problem_shrunk(problem, sizes[i][0], sizes[i][1], &quiet);
-        if (small && i == 0 && is_large(small)) {
-            problem_free(small);
-            continue;
-        }
-        if (!small) {
-            why =
-                arena_printf(scratch, "it cannot have small sizes: %s", first_said(&quiet));
-            continue;
-        }
-        ProblemData *data = data_random(small, 1, scratch);
-        done = ask_interpreter(small, data, scratch, &quiet);
-        if (done) {
-            const void **interpreted = outputs_of(data, scratch);
-            ok = run_plain(small, true, &data, 1, true, place, scratch, diags) &&
-                 agrees(data, interpreted, diags) &&
-                 stays_near(small, data, interpreted, scratch, diags);
-        } else if (refused_as_wrong(&quiet)) {
-            why = arena_printf(scratch, "%s: %s", problem_label(small), first_said(&quiet));
-        }
-        problem_free(small);
-    }
-    if (!done)
-        diag_world(diags, "R002", "the reference cannot be checked at small sizes: %s",
-                   why);
+    ProblemData *data;
+    const char *why;
+    Problem *small = problem_small(problem, scratch, &data, &why);
+    if (!small)
+        return diag_world(diags, "R002",
+                          "the reference cannot be checked at small sizes: %s", why);
+    const void **interpreted = outputs_of(data, scratch);
+    bool ok = run_plain(small, true, &data, 1, true, site, scratch, diags) &&
+              agrees(data, interpreted, diags) &&
+              stays_near(small, data, interpreted, scratch, diags);
+    problem_free(small);
     return ok;
 }
 
@@ -538,7 +499,7 @@ static bool is_stepped(const Expr *e, const void *none)
 // Of each of n sets the largest relative change of a floating output as the floating inputs
 // change by their last bit. continuous: also of elements that no bound holds for.
 static int rounding_moves(const Problem *problem, bool continuous, ProblemData *const *data,
-                          int n, const Workplace *place, double *change)
+                          int n, RefSite *site, double *change)
 {
     Diags quiet;
     AutoArena *scratch = arena_new();
@@ -546,7 +507,7 @@ static int rounding_moves(const Problem *problem, bool continuous, ProblemData *
     quiet = (Diags){.arena = scratch};
     for (int k = 0; k < n; k++)
         other[k] = nudged_data(data[k], scratch);
-    int done = run_plain(problem, false, other, n, false, place, scratch, &quiet);
+    int done = run_plain(problem, false, other, n, false, site, scratch, &quiet);
     for (int k = 0; k < done; k++) {
         data[k]->seconds += other[k]->seconds;
         data[k]->build_s += other[k]->build_s;
@@ -616,8 +577,8 @@ static void diverged_chunk(const RefPass *pass, int64_t at, int64_t n, Found *fo
     }
 }
 
-// Without bounds: rounding then moves the others as far as may be; no run has to tell.
-static bool settle_diverged(ProblemData *data, Arena *arena)
+// Without bounds the others may be off by as much as is ever allowed, until a run tells.
+static void settle_diverged(ProblemData *data, Arena *arena)
 {
     RefPass pass = {.chunk = diverged_chunk};
     data->diverged = each_bound(data, pass).count;
@@ -628,7 +589,6 @@ static bool settle_diverged(ProblemData *data, Arena *arena)
                 arena_raw(arena, (size_t)data->buffer[k].count * sizeof(float));
     if (pass.all)
         each_bound(data, pass);
-    return pass.all;
 }
 
 // How far rounding takes the folds of e, as often up as down: without bounds that is the
@@ -650,16 +610,20 @@ static void settle_folds(const Problem *problem, ProblemData *const *data, int n
         data[k]->tolerance = fmax(data[k]->tolerance, drift);
 }
 
+static bool is_bounded(const ProblemData *data)
+{
+    return data->buffer[data->nbuffer - 1].bound != NULL;
+}
+
 // Where a program makes steps, bounds are not wider than what rounding can do; without
 // bounds, that is the tolerance.
 static void settle_steps(const Problem *problem, ProblemData *const *data, int n,
-                         const Workplace *place, Arena *arena)
+                         RefSite *site, Arena *arena)
 {
     const Expr *body = problem->bound->main->body;
     if (!expr_find(body, is_stepped, NULL) || n == 0)
         return;
-    bool continuous = !expr_decides(body), bounded = has_bounds(problem, place);
-    bool known = !bounded;
+    bool continuous = !expr_decides(body), bounded = is_bounded(data[0]);
     double *change = NEW_ARRAY(arena, double, n), widest = 0;
     for (int k = 0; bounded && k < n; k++)
         widest = fmax(
@@ -668,16 +632,16 @@ static void settle_steps(const Problem *problem, ProblemData *const *data, int n
     if (bounded && widest <= data[0]->tolerance)
         return;
     for (int k = 0; !bounded && k < n; k++)
-        known &= settle_diverged(data[k], arena);
-    n = known ? n : rounding_moves(problem, continuous, data, n, place, change);
+        settle_diverged(data[k], arena);
+    n = rounding_moves(problem, bounded && continuous, data, n, site, change);
     for (int k = 0; k < n; k++) {
-        double most = data[k]->diverged ? TOLERANCE_MOST : MARGIN * change[k];
+        double most = MARGIN * change[k];
         if (bounded && most > TOLERANCE_MOST)
             continue;
         data[k]->tolerance = fmax(data[k]->tolerance, fmin(most, TOLERANCE_MOST));
-        if (bounded)
+        if (bounded || data[k]->diverged)
             each_bound(data[k], (RefPass){.chunk = narrow_chunk,
-                                          .all = continuous,
+                                          .all = bounded && continuous,
                                           .tolerance = data[k]->tolerance});
     }
 }
@@ -686,13 +650,13 @@ static void settle_steps(const Problem *problem, ProblemData *const *data, int n
 
 // The plain kernel, whose bits those of every point must be, after it was found within its
 // bounds.
-static bool settle_strict(const Problem *problem, ProblemData *data, const Workplace *place,
+static bool settle_strict(const Problem *problem, ProblemData *data, RefSite *site,
                           Arena *arena, Diags *diags)
 {
     ProblemData *values = arena_copy(arena, data, sizeof(ProblemData));
     values->buffer = NEW_ARRAY(arena, RunnerBuffer, data->nbuffer);
     memcpy(values->buffer, data->buffer, (size_t)data->nbuffer * sizeof *data->buffer);
-    if (!run_plain(problem, false, &values, 1, false, place, arena, diags))
+    if (!run_plain(problem, false, &values, 1, false, site, arena, diags))
         return false;
     double far = outputs_differ(data, outputs_of(values, arena), true, true);
     if (far > data->tolerance)
@@ -740,7 +704,7 @@ static Doubt doubt_of(const ProblemData *data)
     return doubt;
 }
 
-static const char *tell(const ProblemData *data, const char *how, Arena *arena)
+static const char *tell_doubt(const ProblemData *data, const char *how, Arena *arena)
 {
     Doubt doubt = doubt_of(data);
     if (doubt.undecided == 0)
@@ -752,84 +716,117 @@ static const char *tell(const ProblemData *data, const char *how, Arena *arena)
         share > 0.5 ? ": most of this program's results are not checked" : "");
 }
 
+static const char *tell(const Problem *problem, const ProblemData *data, const char *how,
+                        Arena *arena)
+{
+    how = data->lesser ? arena_printf(arena,
+                                      "%s; every element within %.2g, because bounds would "
+                                      "take long",
+                                      how, data->tolerance)
+                       : tell_doubt(data, how, arena);
+    if (data->diverged)
+        how = arena_printf(arena, "%s; %lld are undecided: their steps diverge", how,
+                           (long long)data->diverged);
+    return problem->bound->math == MATH_STRICT
+               ? arena_printf(arena, "%s; not to the bit, because of %s", how,
+                              strict_exception(problem))
+               : how;
+}
+
 static const char *opaque_text(const Expr *call, Arena *arena)
 {
     return arena_printf(arena, "by itself: the interpreter knows no C text (`%s`)",
                         call->callee->name);
 }
 
-static bool compute_at(const Problem *problem, ProblemData *data, const Workplace *place,
+// Without bounds if they would take long, or do.
+static bool run_in_time(const Problem *problem, ProblemData *data, bool few_digits,
+                        RefSite *site, Arena *arena, Diags *diags)
+{
+    Stop whole = site->stop;
+    Diags before = *diags;
+    site->stop.end_s = fmin(whole.end_s, clock_s() + LATE * site->patience_s);
+    bool may = may_have_bounds(problem, site);
+    bool ok = may && run_plain(problem, true, &data, 1, few_digits, site, arena, diags);
+    bool late = stop_due(&site->stop);
+    site->stop = whole;
+    if (ok || (may && !late))
+        return ok;
+    *diags = before; // it was late, and no more
+    return run_plain(problem, false, &data, 1, false, site, arena, diags);
+}
+
+static bool compute_at(const Problem *problem, ProblemData *data, RefSite *site,
                        Arena *arena, const char **how, Diags *diags)
 {
     Diags quiet = {.arena = arena};
+    int64_t most =
+        (int64_t)fmin(INTERPRETER_QUOTA, QUOTA_S * fmax(site->patience_s, LEAST_S));
     bool interpreted =
-        interpretable(problem) && ask_interpreter(problem, data, arena, &quiet);
+        interpretable(problem, most) && interpret(problem, data, most, arena, &quiet);
     const Diag *wrong = refused_as_wrong(&quiet);
     if (wrong)
         return diag_error(diags, wrong->span, wrong->code, "%s", wrong->message);
     const void **values = outputs_of(data, arena);
     const Expr *opaque = calls_opaque(problem);
-    *how = arena_printf(arena, "plain kernel with bounds of its rounding%s, %s",
-                        device_is_host(place->device) ? "" : " on the device",
-                        interpreted ? "as the interpreter"
-                        : opaque    ? opaque_text(opaque, arena)
-                                    : "checked against the interpreter at small sizes");
-    if (!interpreted && !opaque && !agrees_when_small(problem, place, diags))
+    const char *where = device_is_host(site->config.device) ? "" : " on the device";
+    const char *checked = interpreted ? "as the interpreter"
+                          : opaque    ? opaque_text(opaque, arena)
+                                      : "checked against the interpreter at small sizes";
+    if (!interpreted && !opaque && !agrees_when_small(problem, site, diags))
         return false;
-    bool bounded = has_bounds(problem, place);
-    if (!run_plain(problem, bounded, &data, 1, interpreted && bounded, place, arena,
-                   interpreted ? &quiet : diags)) {
+    Diags *said = interpreted ? &quiet : diags;
+    bool ran = run_in_time(problem, data, interpreted, site, arena, said);
+    bool bounded = ran && is_bounded(data);
+    data->lesser = !bounded;
+    if (!ran) {
         *how = "interpreter, within one tolerance: the kernel with bounds cannot run here";
         return interpreted;
     }
+    *how = arena_printf(arena, "plain kernel%s%s, %s",
+                        bounded ? " with bounds of its rounding" : "", where, checked);
     if (interpreted &&
         !(agrees(data, values, diags) && stays_near(problem, data, values, arena, diags)))
         return false;
     if (!bounded)
         settle_folds(problem, &data, 1);
-    settle_steps(problem, &data, 1, place, arena);
+    settle_steps(problem, &data, 1, site, arena);
     if (problem_is_strict(problem)) {
         *how = arena_printf(arena, "%s; every point must give its bits", *how);
-        return settle_strict(problem, data, place, arena, diags);
+        return settle_strict(problem, data, site, arena, diags);
     }
-    *how = bounded ? tell(data, *how, arena)
-                   : arena_printf(arena,
-                                  "plain kernel, checked against the interpreter at small "
-                                  "sizes; every element within %.2g, because bounds would "
-                                  "take long",
-                                  data->tolerance);
-    if (data->diverged)
-        *how = arena_printf(arena, "%s; %lld are undecided: their steps diverge", *how,
-                            (long long)data->diverged);
-    if (problem->bound->math == MATH_STRICT)
-        *how = arena_printf(arena, "%s; not to the bit, because of %s", *how,
-                            strict_exception(problem));
+    *how = tell(problem, data, *how, arena);
     return true;
 }
 
 bool reference_compute(const Problem *problem, ProblemData *data, const char *device,
                        const Workplace *place, Arena *arena, const char **how, Diags *diags)
 {
-    Workplace at = reference_place(problem, device, place);
+    RefSite site;
     Diags quiet = {.arena = arena};
-    if (!device_is_host(at.device) && compute_at(problem, data, &at, arena, how, &quiet))
-        return true;
-    at.device = device_host_id;
-    return compute_at(problem, data, &at, arena, how, diags);
+    site_choose(&site, problem, device, place);
+    bool ok = !device_is_host(site.config.device) &&
+              compute_at(problem, data, &site, arena, how, &quiet);
+    if (!ok) {
+        site_leave(&site, device_host_id);
+        ok = compute_at(problem, data, &site, arena, how, diags);
+    }
+    runner_close(site.runner);
+    return ok;
 }
 
-static int more_at(const Problem *problem, int n, ProblemData *const *data,
-                   const Workplace *place, Arena *arena, Diags *diags)
+static int more_at(const Problem *problem, int n, ProblemData *const *data, RefSite *site,
+                   Arena *arena, Diags *diags)
 {
     bool strict = problem_is_strict(problem),
-         bounded = !strict && has_bounds(problem, place);
-    n = run_plain(problem, bounded, data, n, bounded, place, arena, diags);
+         bounded = !strict && may_have_bounds(problem, site);
+    n = run_plain(problem, bounded, data, n, bounded, site, arena, diags);
     for (int set = 0; strict && set < n; set++)
         data[set]->tolerance = 0;
     if (!strict && !bounded)
         settle_folds(problem, data, n);
     if (!strict)
-        settle_steps(problem, data, n, place, arena);
+        settle_steps(problem, data, n, site, arena);
     return n;
 }
 
@@ -837,12 +834,18 @@ int reference_more(const Problem *problem, uint64_t seed, int n,
                    ProblemData *data[MORE_SETS], const char *device, const Workplace *place,
                    Arena *arena, Diags *diags)
 {
-    Workplace at = reference_place(problem, device, place);
+    RefSite site;
     Diags quiet = {.arena = arena};
+    site_choose(&site, problem, device, place);
     for (int set = 0; set < n; set++)
         data[set] = data_more(problem, set, seed, arena);
-    int done =
-        device_is_host(at.device) ? 0 : more_at(problem, n, data, &at, arena, &quiet);
-    at.device = device_host_id;
-    return done ? done : more_at(problem, n, data, &at, arena, diags);
+    int done = device_is_host(site.config.device)
+                   ? 0
+                   : more_at(problem, n, data, &site, arena, &quiet);
+    if (!done) {
+        site_leave(&site, device_host_id);
+        done = more_at(problem, n, data, &site, arena, diags);
+    }
+    runner_close(site.runner);
+    return done;
 }

@@ -7,6 +7,7 @@
 #include "calibrate/ceiling.h"
 #include "tune/internal.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,9 @@ static bool next_first(Tune *t, Point *point)
 
 // Stages ------------------------------------------------------------------------------
 
+// A reference has no bounds if it had them later than after this share of the budget.
+static const double PATIENCE = 0.5;
+
 static void reference_deep(void *user)
 {
     Tune *t = user;
@@ -41,6 +45,8 @@ static bool compute_reference(Tune *t)
     tune_report(t, "reference", TRIAL_OK, INFINITY);
     t->data =
         t->problem->kind->data(t->problem, t->options->seed, NULL, t->arena, t->diags);
+    double spent_s = isfinite(t->budget_s) ? clock_s() - t->start_s : 0;
+    t->place.patience_s = fmax(PATIENCE * t->options->budget_s - spent_s, DBL_MIN);
     t->set_s = clock_s() - start_s;
     if (t->data)
         deep_call(reference_deep, t);
@@ -49,6 +55,8 @@ static bool compute_reference(Tune *t)
         t->sets_s = t->data->build_s;
     }
     t->result->reference_s = clock_s() - start_s;
+    if (t->data && t->data->lesser)
+        t->place.patience_s = DBL_MIN; // further inputs have no bounds either
     return t->data;
 }
 
@@ -118,6 +126,21 @@ static bool fill_device(Tune *t)
     return runner_fill(t->runner, &config, t->diags);
 }
 
+// What is compared within one tolerance, for want of time, is stored apart from what is
+// compared within bounds. What is known by those holds here, too.
+static bool keep_apart(Tune *t)
+{
+    StoreKey key;
+    if (!t->data->lesser)
+        return true;
+    plan_key(t->problem, t->space_hash, t->device, &key);
+    key.version = LESSER_VERSION;
+    t->session = store_session(t->store, &key, t->diags);
+    return t->session &&
+           (!t->options->fresh || store_forget(t->store, t->session, t->diags)) &&
+           store_each(t->store, t->session, tune_load_stored, t, t->diags);
+}
+
 // Also who leads the tuning must have described the device that a worker opens: the session
 // is its.
 static bool open_described(Tune *t)
@@ -128,7 +151,7 @@ static bool open_described(Tune *t)
     if (ok && strcmp(described->fingerprint, t->device->fingerprint) != 0)
         ok = diag_world(t->diags, "C051", "%s is now another device: %s",
                         t->options->device, t->device->name);
-    ok = ok && compute_reference(t) && fill_device(t);
+    ok = ok && compute_reference(t) && keep_apart(t) && fill_device(t);
     if (ok)
         return true;
     set_device(t, described);
@@ -227,9 +250,6 @@ static void close_all(Tune *t)
     arena_free(t->scratch);
 }
 
-// A reference has no bounds if they take longer than this share of the budget.
-static const double PATIENCE = 0.5;
-
 static void start(Tune *t, const Problem *problem, const TuneOptions *options, Arena *arena,
                   TuneResult *result, Diags *diags)
 {
@@ -246,7 +266,6 @@ static void start(Tune *t, const Problem *problem, const TuneOptions *options, A
                 .last_log = ""};
     t->stop.asked = options->place.stop ? options->place.stop->asked : NULL;
     t->place.stop = &t->stop;
-    t->place.patience_s = PATIENCE * t->budget_s;
     tune_set_end(t, BUDGET_REFERENCE);
     *result = (TuneResult){.problem = problem_label(problem),
                            .sandbox =
@@ -257,15 +276,20 @@ static void start(Tune *t, const Problem *problem, const TuneOptions *options, A
     t->known = (Map){.arena = arena};
 }
 
+static bool find_best(Tune *t)
+{
+    return open_device(t) && open_space(t) && open_store(t) && tune_open_search(t) &&
+           open_described(t) && find_end(t) && try_first(t) &&
+           tune_stream(t, tune_ask, true) && tune_write_exchange(t) &&
+           tune_measure_again(t) && tune_check_more(t) && tune_ask_caller(t);
+}
+
 bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
           TuneResult *result, Diags *diags)
 {
     Tune t;
     start(&t, problem, options, arena, result, diags);
-    bool ok = open_device(&t) && open_space(&t) && open_store(&t) && tune_open_search(&t) &&
-              open_described(&t) && find_end(&t) && try_first(&t) &&
-              tune_stream(&t, tune_ask, true) && tune_write_exchange(&t) &&
-              tune_measure_again(&t) && tune_check_more(&t) && tune_ask_caller(&t);
+    bool ok = find_best(&t);
     if (ok) {
         bool found = tune_conclude(&t);
         ok = tune_write_record(&t) && found;

@@ -11,10 +11,10 @@
 //           inputs there are as many as there is time for, and the result says how many. A
 //           candidate is not begun if compiling it is predicted to take longer than is
 //           left: as long as the longest text so far, or more in proportion.
-//   grace   a search that ends without a kernel has wasted its time. So the reference may
-//           take some times the slack, as on a busy machine, and the first few trials,
-//           until one is right, longer than it did; the result says by how much. There they
-//           are sampled once, and what follows has only what is left of the slack.
+//   grace   a search that ends without a kernel has wasted its time. So the reference and
+//           then the first few trials, until one is right, may use most of the slack; the
+//           result says how much. There they are sampled once, and what follows has only
+//           what is left of the slack.
 #include "tune/internal.h"
 
 #include <math.h>
@@ -31,10 +31,9 @@ static const double ROOFLINE_S = 2, ROOFLINE = 0.15; // the lesser: for ceilings
 static const double SETS_S = 2, SETS = 0.05;
 // To end what is under way, and to write what was found.
 static const double WRITING_S = 0.3;
-// Of the slack: for a reference, a first right kernel, the best few once more, and the
+// Of the slack: for a reference and a first right kernel, the best few once more, and the
 // checks of the best.
-static const double REFERENCE = 3, FIRST = 0.75, AGAIN = 0.5, CHECKS = 0.6;
-static const double FIRST_TAKES = 2.5; // times as long as the reference
+static const double FIRST = 0.7, AGAIN = 0.5, CHECKS = 0.6;
 // At most of the budget for what comes after the search, and at least for what comes before
 // it and after the first right kernel, however long that took.
 static const double AFTERWARDS = 0.35, SEARCH = 0.35;
@@ -85,12 +84,10 @@ static double afterwards_s(const Tune *t)
     return fmin(s, AFTERWARDS * t->budget_s);
 }
 
-// After the budget, for a first right kernel: also where the reference took all of it.
+// After the budget, for a first right kernel.
 static double first_s(const Tune *t)
 {
-    double least = fmax(FIRST * slack_s(t), FIRST_TAKES * t->result->reference_s);
-    double late = t->spent.begun_s + least - (t->start_s + t->budget_s);
-    return t->spent.trials < FIRST_TRIALS ? fmax(FIRST * slack_s(t), late) : slack_s(t) / 2;
+    return (t->spent.trials < FIRST_TRIALS ? FIRST : AGAIN) * slack_s(t);
 }
 
 // Half of what is left, or a part of the budget, of which half the slack may be used.
@@ -106,7 +103,7 @@ void tune_set_end(Tune *t, BudgetPart part)
 {
     double end = t->start_s + t->budget_s, right_s = t->spent.right_s, grace_s = 0;
     switch (part) {
-    case BUDGET_REFERENCE: end += REFERENCE * slack_s(t); break;
+    case BUDGET_REFERENCE: end += FIRST * slack_s(t); break;
     case BUDGET_SEARCH:
         grace_s = t->nbest || !isfinite(end) ? 0 : first_s(t);
         end = t->nbest ? search_end(t, end) : end + first_s(t);

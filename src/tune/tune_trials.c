@@ -173,7 +173,7 @@ static bool is_believed(Tune *t, const StoreTrial *trial)
 void tune_load_stored(void *user, const StoreTrial *trial)
 {
     Tune *t = user;
-    if (!is_believed(t, trial))
+    if (map_get(&t->known, trial->point) || !is_believed(t, trial))
         return;
     KnownTrial known = {.status = trial->status,
                         .time_ns = trial->time_ns,

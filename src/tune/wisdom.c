@@ -97,8 +97,9 @@ typedef struct {
     int checks;
 } Hunt;
 
-static const double DEVICE_APART = 1e6; // farther than any size
-static const double RULE_APART = -0.5;  // a rule for this size, too: nearer than others
+static const double LESSER_APART = -0.9; // nearer than anything but the very same
+static const double DEVICE_APART = 1e6;  // farther than any size
+static const double RULE_APART = -0.5;   // a rule for this size, too: nearer than others
 
 static double session_distance(const Hunt *s, Near *near)
 {
@@ -106,7 +107,8 @@ static double session_distance(const Hunt *s, Near *near)
     const StoreKey *key = &near->best.key;
     size_t name = strlen(problem->name);
     bool device = strcmp(key->fingerprint, s->device->fingerprint) == 0;
-    if (strcmp(key->version, TRIAL_VERSION) != 0 ||
+    bool lesser = strcmp(key->version, LESSER_VERSION) == 0;
+    if ((!lesser && strcmp(key->version, TRIAL_VERSION) != 0) ||
         strncmp(key->problem, problem->name, name) != 0 ||
         (key->problem[name] && key->problem[name] != ' ') ||
         (!device && !(s->asked->reach & REACH_DEVICES)))
@@ -118,7 +120,7 @@ static double session_distance(const Hunt *s, Near *near)
         return same ? -1 : RULE_APART;
     double far = same ? 0 : distance(problem, near->binding, near->nbinding);
     if (same && device && key->space_hash == s->space)
-        return -1; // the very same
+        return lesser ? LESSER_APART : -1; // the very same
     return same || (s->asked->reach & REACH_SIZES) ? far + (device ? 0 : DEVICE_APART)
                                                    : INFINITY;
 }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The interpreter as a judge: what the outputs of a program are by the definition of the
+// language, and a program at sizes so small that the interpreter has the answer in a
+// moment.
+
+#include "problem/pass.h"
+
+#include <math.h>
+
+// The least that the interpreter does: one operation for each element, of 8 bytes at most,
+// and those of floats.
+double interpret_least(const Problem *problem)
+{
+    Work work = problem_work(problem);
+    return work.float_flops + work.double_flops + work.bytes / sizeof(double);
+}
+
+bool interpret(const Problem *problem, ProblemData *data, int64_t most, Arena *arena,
+               Diags *said)
+{
+    Value *expect;
+    AutoArena *scratch = arena_new();
+    bool ok = ir_eval(problem->bound, data_inputs(problem, data, scratch), scratch, &expect,
+                      most, said);
+    if (ok)
+        data_expect(data, expect, arena);
+    return ok;
+}
+
+// More than the interpreter can do in a moment even of small sizes: many steps over three
+// dimensions, windows of hundreds of elements.
+static bool is_large(const Problem *problem)
+{
+    double volume = 1;
+    for (int i = 0; i < problem->nbinding; i++)
+        volume *= (double)problem->binding[i].value;
+    return fmax(volume, interpret_least(problem)) > INTERPRETER_QUOTA / 20;
+}
+
+static const char *first_said(const Diags *diags)
+{
+    return diags->list.len ? diags->list.at[0].message : "it said nothing";
+}
+
+Problem *problem_small(const Problem *problem, Arena *arena, ProblemData **data,
+                       const char **why)
+{
+    // The second is for many steps over three dimensions, the others for what needs more.
+    static const int64_t sizes[][2] = {
+        {40, 8}, {16, 8}, {64, 32}, {128, 128}, {1024, 1024}};
+    *why = "at small sizes it does more than the interpreter can do in a moment";
+    for (int i = 0; i < COUNTOF(sizes); i++) {
+        Diags quiet = {.arena = arena};
+        Problem *small = problem_shrunk(problem, sizes[i][0], sizes[i][1], &quiet);
+        if (!small)
+            *why =
+                arena_printf(arena, "it cannot have small sizes: %s", first_said(&quiet));
+        if (!small || (i == 0 && is_large(small))) {
+            problem_free(small);
+            continue;
+        }
+        *data = data_random(small, 1, arena);
+        if (interpret(small, *data, INTERPRETER_QUOTA, arena, &quiet))
+            return small;
+        if (refused_as_wrong(&quiet))
+            *why = arena_printf(arena, "%s: %s", problem_label(small), first_said(&quiet));
+        problem_free(small);
+    }
+    return NULL;
+}

@@ -206,7 +206,8 @@ typedef enum {
     FW_NEAREST,   /* wisdom for other sizes: its outputs are right at these; the time is not
                      measured, but in proportion */
     FW_PREDICTED, /* chosen by a model; never run */
-    FW_PLAIN      /* the plain kernel: nothing is known; never run */
+    FW_PLAIN      /* the plain kernel: nothing is known, or that it is right at small sizes,
+                     for want of time; never run at these */
 } fw_origin;
 
 /* A candidate that was tried. Its texts live for the call that is told of it, or until the

@@ -189,7 +189,8 @@ static bool run_search(PlanMaking *m, fw_origin origin)
     AutoBuf rule = buf_new();
     if (spans)
         rule_print(&rule, &range.rule);
-    return set_plan(m, &point, spans ? rule.text : NULL, origin, result.best_ns);
+    return set_plan(m, &point, spans ? rule.text : NULL,
+                    isfinite(result.best_ns) ? origin : FW_PLAIN, result.best_ns);
 }
 
 static bool search(PlanMaking *m, const RigorInfo *rigor)

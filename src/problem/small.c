@@ -46,9 +46,10 @@ static const char *first_said(const Diags *diags)
 Problem *problem_small(const Problem *problem, Arena *arena, ProblemData **data,
                        const char **why)
 {
-    // The second is for many steps over three dimensions, the others for what needs more.
-    static const int64_t sizes[][2] = {
-        {40, 8}, {16, 8}, {64, 32}, {128, 128}, {1024, 1024}};
+    // The first are its own. The third is for many steps over three dimensions, the others
+    // for what needs more.
+    static const int64_t sizes[][2] = {{INT64_MAX, 1}, {40, 8},    {16, 8},
+                                       {64, 32},       {128, 128}, {1024, 1024}};
     *why = "at small sizes it does more than the interpreter can do in a moment";
     for (int i = 0; i < COUNTOF(sizes); i++) {
         Diags quiet = {.arena = arena};
@@ -56,7 +57,7 @@ Problem *problem_small(const Problem *problem, Arena *arena, ProblemData **data,
         if (!small)
             *why =
                 arena_printf(arena, "it cannot have small sizes: %s", first_said(&quiet));
-        if (!small || (i == 0 && is_large(small))) {
+        if (!small || (i < 2 && is_large(small))) {
             problem_free(small);
             continue;
         }

@@ -94,6 +94,12 @@ struct Tune {
     double set_s;             // that inputs and their reference took, once it was built
     double sets_s;            // that building it took
     Arena *scratch;           // of the stream at work
+    struct {                  // the plain kernel at small sizes (tune_small.c)
+        RunnerConfig config;
+        pthread_t thread;
+        bool running, taken; // taken: it is the result
+        char *right;         // the problem for which it was; NULL: none
+    } small;
 };
 
 // tune_trials.c: what is known of points -------------------------------------------------
@@ -112,7 +118,11 @@ double tune_cost(const Tune *t, const Point *point, double ns, const Measures *m
 // A trial of an earlier run, for store_each; user: the Tune.
 void tune_load_stored(void *user, const StoreTrial *trial);
 void tune_load_cached(void *user, const ExchangeTrial *trial); // likewise of a cache file
-// Made under a name that no other of this tuning has; in arena. False with a diagnostic.
+// Made under a name that no other of this tuning has, whose variants these are; space: its
+// hash. In arena. False with a diagnostic.
+bool tune_candidate_of(const Variants *variants, uint64_t space, const Point *point,
+                       Arena *arena, Candidate *candidate, Diags *diags);
+// The same of its own variants.
 bool tune_candidate(Tune *t, const Point *point, Arena *arena, Candidate *candidate,
                     Diags *diags);
 // Keeps a trial, and tells the strategy if told. False if it could not be stored.
@@ -152,6 +162,16 @@ bool tune_compiles_in_time(const Tune *t, const Job *job); // as predicted
 // Runs the best on more inputs; one that is wrong for any is no result, and stored as
 // wrong.
 bool tune_check_more(Tune *t);
+
+// tune_small.c --------------------------------------------------------------------------
+
+// Checks the plain kernel at small sizes in the runner, which is not to be used until that
+// has ended.
+void tune_begin_small(Tune *t);
+void tune_end_small(Tune *t);
+void tune_await_small(Tune *t, double until_s); // its end, but no longer
+// Makes it the result if the time is over without any. False: it cannot be.
+bool tune_take_small(Tune *t);
 
 // tune.c --------------------------------------------------------------------------------
 

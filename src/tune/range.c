@@ -244,7 +244,7 @@ static bool tune_at(RangeTuning *r, int s, const DeviceInfo *device)
     store_close(store);
     for (int i = 0; i < (r->share[s] < 1 ? MIN(best.n, 1) : best.n); i++)
         add_point(r, best.best[i].point);
-    if (best.n == 0) // it was stored apart: it is compared at each size
+    if (best.n == 0) // it was stored apart, or not at all: it is compared at each size
         add_point(r, one.point);
     r->plain_ns[s] = one.baseline_ns;
     TuneResult *base = &r->result->base;

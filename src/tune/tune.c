@@ -29,6 +29,8 @@ static bool next_first(Tune *t, Point *point)
 
 // A reference has no bounds if it had them later than after this share of the budget.
 static const double PATIENCE = 0.5;
+// Until then its compiler leaves the processors to the check of the plain kernel.
+static const double FIRST_CHECK = 0.4;
 
 static void reference_deep(void *user)
 {
@@ -45,6 +47,7 @@ static bool compute_reference(Tune *t)
     tune_report(t, "reference", TRIAL_OK, INFINITY);
     t->data =
         t->problem->kind->data(t->problem, t->options->seed, NULL, t->arena, t->diags);
+    tune_await_small(t, t->start_s + FIRST_CHECK * t->budget_s);
     double spent_s = isfinite(t->budget_s) ? clock_s() - t->start_s : 0;
     t->place.patience_s = fmax(PATIENCE * t->options->budget_s - spent_s, DBL_MIN);
     t->set_s = clock_s() - start_s;
@@ -113,11 +116,13 @@ static bool open_device(Tune *t)
                diag_world(t->diags, "", "%s", quiet.list.at[0].message);
     *device = *runner_device(t->runner);
     set_device(t, device);
+    tune_begin_small(t);
     return true;
 }
 
 static bool fill_device(Tune *t)
 {
+    tune_end_small(t);
     t->spent.begun_s = clock_s();
     tune_set_end(t, BUDGET_SEARCH);
     RunnerConfig config = tune_runner_config(t, t->data);
@@ -155,6 +160,7 @@ static bool open_described(Tune *t)
     if (ok)
         return true;
     set_device(t, described);
+    tune_end_small(t);
     runner_close(t->runner);
     t->runner = NULL; // the next call must not measure there
     return false;
@@ -241,6 +247,8 @@ static bool try_first(Tune *t)
 
 static void close_all(Tune *t)
 {
+    tune_end_small(t);
+    free(t->small.right);
     tune_close_search(t);
     store_close(t->store);
     goal_close(t->goal);
@@ -288,8 +296,13 @@ bool tune(const Problem *problem, const TuneOptions *options, Arena *arena,
           TuneResult *result, Diags *diags)
 {
     Tune t;
+    Diags before = *diags;
     start(&t, problem, options, arena, result, diags);
     bool ok = find_best(&t);
+    if (tune_take_small(&t)) {
+        *diags = before; // there was no time, and the result says so
+        ok = true;
+    }
     if (ok) {
         bool found = tune_conclude(&t);
         ok = tune_write_record(&t) && found;

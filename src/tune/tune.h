@@ -155,6 +155,7 @@ struct TuneResult {
     int64_t global[3], local[3]; // of the first launch of the best
     double max_error;
     bool checked; // the best was compared with the reference once more at the end
+                  // (best_ns INFINITY: it is the plain kernel, right at small sizes)
     Rigor rigor;  // of this search
     // Of the goal: names, values of the best, and the front in order of the first objective
     // where there are several.

@@ -14,7 +14,8 @@
 //   grace   a search that ends without a kernel has wasted its time. So the reference and
 //           then the first few trials, until one is right, may use most of the slack; the
 //           result says how much. There they are sampled once, and what follows has only
-//           what is left of the slack.
+//           what is left of the slack. If none is right then, the plain kernel is the
+//           result if it was right at small sizes (tune_small.c).
 #include "tune/internal.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ static const double SETS_S = 2, SETS = 0.05;
 static const double WRITING_S = 0.3;
 // Of the slack: for a reference and a first right kernel, the best few once more, and the
 // checks of the best.
-static const double FIRST = 0.7, AGAIN = 0.5, CHECKS = 0.6;
+static const double FIRST = 0.5, AGAIN = 0.5, CHECKS = 0.6;
 // At most of the budget for what comes after the search, and at least for what comes before
 // it and after the first right kernel, however long that took.
 static const double AFTERWARDS = 0.35, SEARCH = 0.35;

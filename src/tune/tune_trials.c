@@ -293,14 +293,20 @@ bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial)
 
 // A kernel's name is that of its point, so that those compiled as one program have names of
 // their own, and one that is compiled again is found in the cache.
+bool tune_candidate_of(const Variants *variants, uint64_t space, const Point *point,
+                       Arena *arena, Candidate *candidate, Diags *diags)
+{
+    const char *text = point_text(variants->space, point, arena);
+    uint64_t hash = hash_bytes(text, strlen(text), space);
+    const char *name = arena_printf(arena, "%.80s_%016llx", variants->problem->name,
+                                    (unsigned long long)hash);
+    return variants_candidate(variants, point, name, arena, candidate, diags);
+}
+
 bool tune_candidate(Tune *t, const Point *point, Arena *arena, Candidate *candidate,
                     Diags *diags)
 {
-    const char *text = point_text(t->space, point, t->arena);
-    uint64_t hash = hash_bytes(text, strlen(text), t->space_hash);
-    const char *name =
-        arena_printf(arena, "%.80s_%016llx", t->problem->name, (unsigned long long)hash);
-    return variants_candidate(&t->variants, point, name, arena, candidate, diags);
+    return tune_candidate_of(&t->variants, t->space_hash, point, arena, candidate, diags);
 }
 
 // That is a fault of ours in the derivation, but tuning goes on.

@@ -301,6 +301,8 @@ static bool put_rigor(Tune *t)
 {
     double spent_s = clock_s() - t->start_s;
     bool all = (double)t->result->trials >= t->result->space_points;
+    if (t->small.taken)
+        return true;
     t->result->rigor = t->stopped || t->options->where  ? RIGOR_NONE
                        : all                            ? RIGOR_EXHAUSTIVE
                        : spent_s >= RIGOR_PATIENT_S - 1 ? RIGOR_PATIENT
@@ -343,7 +345,7 @@ bool tune_conclude(Tune *t)
 {
     t->result->signal = stop_asked(&t->stop);
     conclude_goal(t);
-    if (!t->nbest || !(t->best[0].cost < INFINITY))
+    if (!t->nbest || !(t->best[0].cost < INFINITY || t->small.taken))
         return no_winner(t);
     t->result->checked = t->nagain > 0;
     t->result->best_ns = t->best[0].ns;

@@ -210,8 +210,9 @@ static json_t *range_json(const RangeResult *r)
         json_array_append_new(rows,
                               json_pack("{s:o, s:s}", "where", tests, "point", row->point));
     }
-    return json_pack("{s:s, s:s, s:f, s:I, s:I, s:i, s:o, s:o}", "problem", r->base.problem,
-                     "device", r->base.device, "elapsed_s", r->base.elapsed_s, "trials",
+    return json_pack("{s:s, s:s, s:s, s:f, s:I, s:I, s:i, s:o, s:o}", "problem",
+                     r->base.problem, "device", r->base.device, "reference",
+                     r->base.reference, "elapsed_s", r->base.elapsed_s, "trials",
                      (json_int_t)r->base.trials, "reused", (json_int_t)r->base.reused,
                      "kernels", r->kernels, "rule", rows, "sizes", sizes);
 }
@@ -232,6 +233,7 @@ static void print_range(const RangeResult *r)
     printf("%s on %s\n  %lld trials (%lld from the store) in %.1f s:%s\n", r->base.problem,
            r->base.device, (long long)r->base.trials, (long long)r->base.reused,
            r->base.elapsed_s, counts.text);
+    printf("  reference  %s\n", r->base.reference);
     printf("  %-36s %12s %12s\n", "size", "best", "by the rule");
     for (int i = 0; i < r->nsize; i++)
         print_range_row(&r->size[i]);

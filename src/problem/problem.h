@@ -288,6 +288,11 @@ bool reference_compute(const Problem *problem, ProblemData *data, const char *de
                        const Workplace *place, Arena *arena, const char **how,
                        Diags *diags);
 
+// Whether what a right kernel computes may be the reference for others, within the
+// tolerance that this sets: not of a program that decides by rounded numbers or makes
+// steps.
+bool reference_by_kernel(const Problem *problem, ProblemData *data);
+
 // What its text begins with; few_digits: it asks which sums are exact.
 void reference_prelude(Buf *out, const Problem *problem, const Derivation *derivation,
                        const Target *target, bool few_digits);

@@ -646,6 +646,19 @@ static void settle_steps(const Problem *problem, ProblemData *const *data, int n
     }
 }
 
+bool reference_by_kernel(const Problem *problem, ProblemData *data)
+{
+    const Expr *body = problem->bound->main->body;
+    bool strict = problem_is_strict(problem);
+    if (!strict && (expr_decides(body) || expr_find(body, is_stepped, NULL)))
+        return false;
+    if (strict)
+        data->tolerance = 0;
+    else
+        settle_folds(problem, &data, 1);
+    return true;
+}
+
 // To the bit ----------------------------------------------------------------------------
 
 // The plain kernel, whose bits those of every point must be, after it was found within its

@@ -37,12 +37,14 @@ struct Tune {
     TuneResult *result;
     Diags *diags;
     const DeviceInfo *device; // the runner's, or described by the caller
-    const Point *given;       // to be measured next by tune_measure
-    bool stopped;             // by options->on_trial
-    double start_s;           // when tuning began
+    const Point *given;       // ngiven of them: to be measured next by tune_measure_all
+    int ngiven;
+    bool stopped;    // by options->on_trial
+    double start_s;  // when tuning began
     Stop stop;       // of its runners: the part of the budget at work (tune_set_end)
     Workplace place; // the options', with that stop
     ProblemData *data;
+    bool compares; // with the outputs of the plain kernel: they are the reference
     Runner *runner;
     Variants variants;
     const Space *space;

@@ -5,24 +5,31 @@
 //   method  a few sizes stand for the range: some along its diagonal, by equal ratios, and
 //           where several sizes vary its other corners, those at which one is unlike all
 //           others, and some inside. The first, the middle and the last of the diagonal are
-//           tuned as any problem is, corners with half of the trials; the best few kernels
-//           of each are run at all of these sizes; from the times a rule is learnt
-//           (rule.c), which may ask for products of sizes, too: how many outputs there are
-//           says more than how long one side is. All trials are stored under the size they
-//           were made at.
-//
-// Kernels take their sizes as arguments, so any kernel is right at any size of the range.
+//           tuned, corners with half of the trials; the best few kernels of each are run at
+//           all of these sizes; from the times a rule is learnt (rule.c), which may ask for
+//           products of sizes, too: how many outputs there are says more than how long one
+//           side is. All trials are stored under the size they were made at.
+//   checks  the least size is tuned as any problem is. At the others a reference may take
+//           long, and kernels take their sizes as arguments: so outputs are compared with
+//           those of the plain kernel, if that was right and one tolerance suits the
+//           program. The best few kernels are then compared with references for further
+//           inputs at small sizes that are no multiples of tiles.
+//   budget  of time, a share each is for the tunings, the checks, and runs at other sizes,
+//           which are left out where there is no time for them. On a processor the range
+//           ends where a kernel would take too long for its share.
 
 #include "tune/internal.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { DIAGONAL = 6, INSIDE = 6, TUNED = 3, NAMES = 4, CORNERS = 2 * NAMES };
+enum { DIAGONAL = 6, INSIDE = 12, TUNED = 3, NAMES = 4, CORNERS = 2 * NAMES };
 enum { SIZES = DIAGONAL + CORNERS + INSIDE, ASKED = (1 << NAMES) - 1 };
 enum { KEPT = 3, POOL = (TUNED + CORNERS) * KEPT };
-// Of the budget of a kernel's trials, what is left to the runs at other sizes.
-enum { TRIALS = 60, CROSS_SHARE = 5 };
+// Of the budget of a kernel's trials, what is left to the runs at other sizes; of time,
+// when the tunings and the checks are to be done.
+enum { TRIALS = 60, CROSS_SHARE = 5, CHECKS = 3 };
+static const double TUNED_BY = 0.6, CHECKED_BY = 0.75;
 
 typedef struct {
     const Problem *problem;
@@ -37,15 +44,24 @@ typedef struct {
     // Of the trials of a tuning; 0: only what was found elsewhere is run.
     double share[SIZES];
     int nsize;
+    double top; // part of the way through the ranges that is looked at
     const char *point[POOL];
     int npoint;
     double time[POOL * SIZES];
     double plain_ns[SIZES], begun_s;
 } RangeTuning;
 
+// Until a part of the budget is over, or somebody asks to stop.
+static double left_s(const RangeTuning *r, double part)
+{
+    return stop_asked(r->options->place.stop)
+               ? 0
+               : r->begun_s + part * r->options->budget_s - clock_s();
+}
+
 // Sizes -------------------------------------------------------------------------------
 
-static Problem *problem_at(const RangeTuning *r, const int64_t *size)
+static Problem *problem_at(const RangeTuning *r, const int64_t *size, Diags *diags)
 {
     const Problem *problem = r->problem;
     Binding *binding = NEW_ARRAY(r->arena, Binding, problem->nbinding + 1);
@@ -55,8 +71,8 @@ static Problem *problem_at(const RangeTuning *r, const int64_t *size)
             binding[i].value = size[k++];
         binding[i].spans = false;
     }
-    Problem *own = problem_again(problem, r->diags);
-    if (own->kind && problem_bind(own, binding, problem->nbinding, r->diags))
+    Problem *own = problem_again(problem, diags);
+    if (own->kind && problem_bind(own, binding, problem->nbinding, diags))
         return own;
     problem_free(own);
     return NULL;
@@ -91,7 +107,7 @@ static bool add_size(RangeTuning *r, const double *part, double share)
     int64_t *size = NEW_ARRAY(r->arena, int64_t, ASKED);
     for (int i = 0, k = 0; i < r->problem->nbinding; i++)
         if (r->problem->binding[i].spans) {
-            size[k] = size_at(&r->problem->binding[i].range, part[k]);
+            size[k] = size_at(&r->problem->binding[i].range, r->top * part[k]);
             k++;
         }
     for (int s = 0; s < r->nsize; s++)
@@ -103,7 +119,7 @@ static bool add_size(RangeTuning *r, const double *part, double share)
     for (unsigned bits = 1; bits < 1u << r->nname; bits++)
         if (bits & (bits - 1))
             size[n++] = product_of(r, size, bits);
-    r->at[r->nsize] = problem_at(r, size);
+    r->at[r->nsize] = problem_at(r, size, r->diags);
     r->size[r->nsize] = size;
     r->share[r->nsize] = share;
     return r->at[r->nsize++] != NULL;
@@ -136,7 +152,33 @@ static bool add_inside(RangeTuning *r)
     return true;
 }
 
-static bool choose_sizes(RangeTuning *r)
+// On a processor: the part of the range in which the plain kernel, which takes so long an
+// operation of a core, is quick enough.
+static bool find_top(RangeTuning *r)
+{
+    static const double PLAIN_S = 1e-9, ALL[NAMES] = {1, 1, 1, 1}, STEP = 0.1;
+    enum { RUNS = 10 };
+    double most_s =
+        fmin(r->problem->kind->limit_s, left_s(r, TUNED_BY) / (2 * TUNED) / RUNS);
+    for (double took_s; r->top > 0; r->top -= STEP) {
+        if (!add_size(r, ALL, 0))
+            return false;
+        Work work = problem_work(r->at[--r->nsize]);
+        problem_free(r->at[r->nsize]);
+        took_s = PLAIN_S * (work.float_flops + work.double_flops + work.int_ops);
+        if (took_s / processors() < most_s)
+            break;
+    }
+    if (r->top < 1)
+        diag_warning(
+            r->diags, span_none, "C095",
+            "no size above %.0f %% of the way through the range is tried: a kernel "
+            "would take too long",
+            100 * (r->top = fmax(r->top, 0)));
+    return true;
+}
+
+static bool choose_sizes(RangeTuning *r, const DeviceInfo *device)
 {
     double part[NAMES];
     for (int i = 0; i < r->problem->nbinding; i++) {
@@ -148,6 +190,9 @@ static bool choose_sizes(RangeTuning *r)
         r->name[r->nname++] = r->problem->binding[i].name;
     }
     name_products(r);
+    r->top = 1;
+    if (device->is_cpu && !find_top(r))
+        return false;
     for (int s = 0; s < DIAGONAL; s++) {
         for (int k = 0; k < r->nname; k++)
             part[k] = (double)s / (DIAGONAL - 1);
@@ -159,16 +204,17 @@ static bool choose_sizes(RangeTuning *r)
 
 // Trials ------------------------------------------------------------------------------
 
-// Those of the options, for a part of the whole.
-static TuneOptions share_options(const RangeTuning *r, double seconds, int64_t trials)
+// Those of the options, for one size. The plain kernel serves as a reference once it was
+// right; other devices would not be given its outputs.
+static TuneOptions options_at(const RangeTuning *r, double seconds, int64_t trials)
 {
     TuneOptions options = *r->options;
-    double left = r->begun_s + r->options->budget_s - clock_s();
-    options.budget_s = MIN(seconds, MAX(left, 1));
+    options.budget_s = fmax(seconds, 1);
     options.budget_trials = trials;
     options.out = NULL;
     options.command = options.t4 = options.cache = NULL;
     options.no_roofline = true;
+    options.by_plain = r->plain_ns[0] > 0 && isfinite(r->plain_ns[0]) && !options.npeer;
     return options;
 }
 
@@ -212,9 +258,9 @@ static int64_t trials_at(const RangeTuning *r, int s)
 static double seconds_at(const RangeTuning *r, int s)
 {
     double shares = 0;
-    for (int i = 0; i < r->nsize; i++)
+    for (int i = s; i < r->nsize; i++)
         shares += r->share[i];
-    return r->options->budget_s * r->share[s] / shares * (CROSS_SHARE - 1) / CROSS_SHARE;
+    return left_s(r, TUNED_BY) * r->share[s] / shares;
 }
 
 // The store, and the session in it of trials of a problem; 0: neither.
@@ -231,30 +277,105 @@ static int64_t open_session(const RangeTuning *r, const Problem *problem,
     return *store ? store_session(*store, &key, r->diags) : 0;
 }
 
-static bool tune_at(RangeTuning *r, int s, const DeviceInfo *device)
+static void add_counts(TuneResult *sum, const TuneResult *one)
+{
+    for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
+        sum->count[i] += one->count[i];
+    sum->trials += one->trials;
+    sum->reused += one->reused;
+}
+
+static bool tune_at(RangeTuning *r, int s, const DeviceInfo *device, Diags *diags)
 {
     TuneResult one;
-    TuneOptions options = share_options(r, seconds_at(r, s), trials_at(r, s));
-    if (!tune(r->at[s], &options, r->arena, &one, r->diags))
+    TuneOptions options = options_at(r, seconds_at(r, s), trials_at(r, s));
+    if (!tune(r->at[s], &options, r->arena, &one, diags))
         return false;
     Best best = {.r = r};
     Store *store;
     int64_t session = open_session(r, r->at[s], device, &store);
-    bool ok = session && store_each(store, session, keep_best, &best, r->diags);
+    bool ok = session && store_each(store, session, keep_best, &best, diags);
     store_close(store);
-    for (int i = 0; i < (r->share[s] < 1 ? MIN(best.n, 1) : best.n); i++)
+    for (int i = 0; i < MIN(best.n, r->share[s] < 1 ? KEPT / 2 + 1 : KEPT); i++)
         add_point(r, best.best[i].point);
     if (best.n == 0) // it was stored apart, or not at all: it is compared at each size
         add_point(r, one.point);
     r->plain_ns[s] = one.baseline_ns;
-    TuneResult *base = &r->result->base;
-    for (int i = 0; i < TRIAL_STATUS_COUNT; i++)
-        one.count[i] += base->count[i];
-    one.trials += base->trials;
-    one.reused += base->reused;
-    *base = one;
+    add_counts(&one, &r->result->base);
+    r->result->base = one;
     return ok;
 }
+
+// The first must have a kernel; of the others those that have one in the time that is left.
+static bool tune_sizes(RangeTuning *r, const DeviceInfo *device)
+{
+    static const double LEAST_S = 1;
+    bool ok = tune_at(r, 0, device, r->diags);
+    for (int s = 1; ok && s < r->nsize; s++) {
+        Diags quiet = {.arena = r->arena};
+        bool tuned =
+            r->share[s] > 0 && seconds_at(r, s) > LEAST_S && tune_at(r, s, device, &quiet);
+        r->share[s] = tuned ? r->share[s] : 0;
+    }
+    return ok;
+}
+
+// Checks ------------------------------------------------------------------------------
+
+// At a small size: each extent is the least of its range that is no less than `from`, and
+// some steps more. False: it is not known what is wrong there.
+static bool check_at(RangeTuning *r, int check, const DeviceInfo *device, bool *wrong)
+{
+    static const struct {
+        int from, first, next;
+    } of[CHECKS] = {{60, 1, 1}, {250, 3, 2}, {1, 0, 0}};
+    static const double SLACK_S = 2, SLACK = 0.2; // as in tune_budget.c
+    int64_t size[NAMES];
+    for (int i = 0, k = 0; i < r->problem->nbinding; i++) {
+        const SizeRange *range = &r->problem->binding[i].range;
+        int64_t least = MAX(range->low, of[check].from);
+        int64_t steps = (least - 1) / MAX(range->multiple, 1) + 1 + of[check].first +
+                        of[check].next * k;
+        if (r->problem->binding[i].spans)
+            size[k++] = MIN(steps * range->multiple, range->high);
+    }
+    AutoArena *scratch = arena_new();
+    Diags quiet = {.arena = scratch};
+    TuneResult one;
+    TuneOptions options = options_at(r, left_s(r, 1), 0);
+    options.strategy = "random"; // no model is asked
+    Problem *problem = problem_at(r, size, &quiet);
+    Tune *t = problem ? tune_open(problem, &options, device, scratch, &one, &quiet) : NULL;
+    if (t)
+        t->stop.end_s = clock_s() + fmax(left_s(r, CHECKED_BY + SLACK), SLACK_S);
+    bool known = t && tune_check_points(t, r->point, r->npoint, wrong, &quiet);
+    tune_close(t);
+    problem_free(problem);
+    return known;
+}
+
+// Drops the points that are wrong for further inputs.
+static bool check_points(RangeTuning *r, const DeviceInfo *device)
+{
+    bool wrong[POOL] = {false};
+    int known = 0, n = 0;
+    for (int c = 0; c < CHECKS && (c == 0 || left_s(r, CHECKED_BY) > 0); c++)
+        known += check_at(r, c, device, wrong);
+    for (int p = 0; p < r->npoint; p++)
+        if (!wrong[p])
+            r->point[n++] = r->point[p];
+    TuneResult *base = &r->result->base;
+    base->count[TRIAL_WRONG_RESULT] += r->npoint - n;
+    r->npoint = n;
+    base->reference = arena_printf(
+        r->arena, "the best kernels are right for %d more inputs at %d small sizes%s",
+        MORE_KINDS * known, known,
+        known < CHECKS ? ", and there was no time for others" : "");
+    return n > 0 || diag_world(r->diags, "C099",
+                               "no kernel is right for more inputs at small sizes");
+}
+
+// All points at all sizes -------------------------------------------------------------
 
 // Is a point far behind at the tuned size that is nearest by ratios? Then it is not run at
 // one that was not tuned.
@@ -277,32 +398,40 @@ static bool is_hopeless(const RangeTuning *r, int p, int s)
     return own > BEHIND * best;
 }
 
-// The pool at a size; what is stored is not run again.
+// The pool at a size; what is stored is not run again, and nothing is if there is no time.
+// False: it has no right kernel there.
 static bool run_pool(RangeTuning *r, int s, const DeviceInfo *device)
 {
-    TuneOptions options = share_options(r, INFINITY, 0);
+    AutoArena *scratch = arena_new();
+    Diags quiet = {.arena = scratch};
+    TuneOptions options = options_at(r, left_s(r, 1), 0);
+    options.strategy = "random"; // no model is asked
     TuneResult one;
-    Trial trial;
-    Point point;
-    Tune *t = tune_open(r->at[s], &options, device, r->arena, &one, r->diags);
-    bool ok = t != NULL;
-    for (int p = 0; ok && p < r->npoint; p++) {
+    Point point[POOL], wanted[POOL];
+    bool valid[POOL], any = false;
+    int n = 0;
+    Tune *t = tune_open(r->at[s], &options, device, scratch, &one, &quiet);
+    for (int p = 0; t && p < r->npoint; p++) {
         double *ns = &r->time[p * r->nsize + s];
-        *ns = INFINITY;
-        if (is_hopeless(r, p, s) ||
-            !point_parse(tune_variants(t)->space, r->point[p], &point) ||
-            !space_valid(tune_variants(t)->space, &point))
-            continue;
-        ok = tune_measure(t, &point, &trial, r->diags);
-        *ns = ok ? trial.time_ns : INFINITY;
+        const Space *space = tune_variants(t)->space;
+        valid[p] = !is_hopeless(r, p, s) && point_parse(space, r->point[p], &point[p]) &&
+                   space_valid(space, &point[p]);
+        if (valid[p] && !tune_measured(t, &point[p], ns))
+            wanted[n++] = point[p];
     }
-    for (int i = 0; ok && i < TRIAL_STATUS_COUNT; i++)
-        r->result->base.count[i] += one.count[i];
-    r->result->base.trials += ok ? one.trials : 0;
-    r->result->base.reused += ok ? one.reused : 0;
     if (t)
-        tune_close(t);
-    return ok;
+        t->budget_s = options.budget_s;
+    if (n && left_s(r, 1) > 0)
+        tune_measure_all(t, wanted, n, &quiet);
+    for (int p = 0; t && p < r->npoint; p++) {
+        double *ns = &r->time[p * r->nsize + s];
+        if (!valid[p] || !tune_measured(t, &point[p], ns))
+            *ns = INFINITY;
+        any |= *ns < INFINITY;
+    }
+    add_counts(&r->result->base, &one);
+    tune_close(t);
+    return any;
 }
 
 // Sizes that were not tuned are run as long as there is time; the others are left out, and
@@ -310,23 +439,18 @@ static bool run_pool(RangeTuning *r, int s, const DeviceInfo *device)
 static bool run_pools(RangeTuning *r, const DeviceInfo *device)
 {
     int n = 0, at[SIZES];
-    bool left_out[SIZES] = {false};
+    bool stays[SIZES];
     for (int i = 0; i < 2 * r->nsize; i++) {
         const int s = i % r->nsize;
         const bool tuned = i < r->nsize; // those come first
-        if ((r->share[s] > 0) != tuned)
-            continue;
-        left_out[s] = !tuned && clock_s() > r->begun_s + r->options->budget_s;
-        if (left_out[s]) {
-            problem_free(r->at[s]);
-            r->at[s] = NULL;
-        } else if (!run_pool(r, s, device)) {
-            return false;
-        }
+        if ((r->share[s] > 0) == tuned)
+            stays[s] = (tuned || left_s(r, 1) > 0) && run_pool(r, s, device);
     }
     for (int s = 0; s < r->nsize; s++)
-        if (!left_out[s])
+        if (stays[s])
             at[n++] = s;
+        else
+            problem_free(r->at[s]);
     for (int p = 0; p < r->npoint; p++)
         for (int k = 0; k < n; k++)
             r->time[p * n + k] = r->time[p * r->nsize + at[k]];
@@ -336,7 +460,7 @@ static bool run_pools(RangeTuning *r, const DeviceInfo *device)
         r->plain_ns[k] = r->plain_ns[at[k]];
     }
     r->nsize = n;
-    return true;
+    return n > 0 || diag_world(r->diags, "C099", "no kernel could be run once more");
 }
 
 // The rule ----------------------------------------------------------------------------
@@ -406,10 +530,9 @@ bool tune_range(const Problem *problem, const TuneOptions *options, Arena *arena
     *result = (RangeResult){0};
     bool ok = devices_find(arena, options->place.worker, options->place.stop,
                            options->device, &device, diags) &&
-              problem_fits(problem, &device, diags) && choose_sizes(&r);
-    for (int s = 0; ok && s < r.nsize; s++)
-        ok = !r.share[s] || tune_at(&r, s, &device);
-    ok = ok && run_pools(&r, &device);
+              problem_fits(problem, &device, diags) && choose_sizes(&r, &device) &&
+              tune_sizes(&r, &device) && check_points(&r, &device) &&
+              run_pools(&r, &device);
     if (ok) {
         conclude(&r);
         ok = store_rule(&r, &device);

@@ -51,7 +51,9 @@ static bool compute_reference(Tune *t)
     double spent_s = isfinite(t->budget_s) ? clock_s() - t->start_s : 0;
     t->place.patience_s = fmax(PATIENCE * t->options->budget_s - spent_s, DBL_MIN);
     t->set_s = clock_s() - start_s;
-    if (t->data)
+    t->compares =
+        t->data && t->options->by_plain && reference_by_kernel(t->problem, t->data);
+    if (t->data && !t->compares)
         deep_call(reference_deep, t);
     if (t->data) {
         t->set_s += fmax(t->data->seconds - t->data->build_s, 0);
@@ -146,6 +148,29 @@ static bool keep_apart(Tune *t)
            store_each(t->store, t->session, tune_load_stored, t, t->diags);
 }
 
+static bool run_plain(Tune *t)
+{
+    Point plain;
+    Candidate candidate;
+    Trial trial = {0};
+    void **out = data_outputs(t->data, t->arena);
+    double start_s = clock_s();
+    variants_first(&t->variants, &plain, 1);
+    bool ok = tune_candidate(t, &plain, t->arena, &candidate, t->diags) &&
+              runner_compute(t->runner, &candidate.job, &trial, out, t->diags);
+    if (ok && trial.status != TRIAL_OK)
+        ok = diag_world(t->diags, "C099", "the plain kernel, the reference, failed: %s",
+                        trial.log ? trial.log : trial_status_name[trial.status]);
+    for (int i = t->data->ninput; i < t->data->nbuffer; i++)
+        t->data->buffer[i].expect = out[i];
+    RunnerConfig config = tune_runner_config(t, t->data);
+    ok = ok && runner_fill(t->runner, &config, t->diags);
+    trial_release(&trial);
+    candidate_release(&candidate);
+    t->set_s += clock_s() - start_s;
+    return ok;
+}
+
 // Also who leads the tuning must have described the device that a worker opens: the session
 // is its.
 static bool open_described(Tune *t)
@@ -156,7 +181,8 @@ static bool open_described(Tune *t)
     if (ok && strcmp(described->fingerprint, t->device->fingerprint) != 0)
         ok = diag_world(t->diags, "C051", "%s is now another device: %s",
                         t->options->device, t->device->name);
-    ok = ok && compute_reference(t) && keep_apart(t) && fill_device(t);
+    ok = ok && compute_reference(t) && keep_apart(t) && fill_device(t) &&
+         (!t->compares || run_plain(t));
     if (ok)
         return true;
     set_device(t, described);
@@ -374,21 +400,25 @@ void tune_tell(Tune *t, const Point *point, double ns)
 
 static bool next_given(Tune *t, Point *point)
 {
-    const Point *given = t->given;
-    t->given = NULL;
-    if (given)
-        *point = *given;
-    return given != NULL;
+    if (t->ngiven == 0)
+        return false;
+    t->ngiven--;
+    *point = *t->given++;
+    return true;
+}
+
+bool tune_measure_all(Tune *t, const Point *point, int n, Diags *diags)
+{
+    t->diags = diags;
+    t->given = point;
+    t->ngiven = n;
+    return (t->runner || open_described(t)) && tune_stream(t, next_given, false);
 }
 
 bool tune_measure(Tune *t, const Point *point, Trial *trial, Diags *diags)
 {
-    t->diags = diags;
-    t->given = point;
     *trial = (Trial){.status = TRIAL_FAILED, .time_ns = INFINITY};
-    if (!t->runner && !open_described(t))
-        return false;
-    if (!tune_stream(t, next_given, false))
+    if (!tune_measure_all(t, point, 1, diags))
         return false;
     const KnownTrial *known = map_get(&t->known, point_text(t->space, point, t->arena));
     if (!known)

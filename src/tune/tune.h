@@ -96,7 +96,10 @@ struct TuneOptions {
     // by time.
     double budget_s;
     int64_t budget_trials; // 0: not bounded by trials
-    double enough;         // share of the roofline's speed at which it ends; 0: never
+    // The plain kernel is known to be right: of a program that one tolerance suits, its
+    // outputs are the reference, and the best is run on no more inputs.
+    bool by_plain;
+    double enough; // share of the roofline's speed at which it ends; 0: never
     // Without a gain of a hundredth it ends after so many trials, or so long; 0: never.
     int64_t quiet_trials;
     double quiet_s;
@@ -192,6 +195,11 @@ void tune_tell(Tune *t, const Point *point, double ns);
 // Runs, checks, times and stores a point; one that is stored is not run again. The trial's
 // log is the arena's. False with diagnostics: the world failed.
 bool tune_measure(Tune *t, const Point *point, Trial *trial, Diags *diags);
+// The same of n points, which are built at once.
+bool tune_measure_all(Tune *t, const Point *point, int n, Diags *diags);
+// Runs n points on further inputs, one set of each kind, and sets wrong[i] of those that
+// are not right for all. False if that cannot be known, with diagnostics of the device.
+bool tune_check_points(Tune *t, const char *const *point, int n, bool *wrong, Diags *diags);
 // The time of a point that was measured and right; false: it was not.
 bool tune_measured(Tune *t, const Point *point, double *ns);
 // The fastest that was measured or told; false: none.

@@ -95,7 +95,8 @@ static const char *tell(const More *more)
 bool tune_check_more(Tune *t)
 {
     More more = {.t = t};
-    if (!t->problem->kind->more || !t->nbest || stop_asked(&t->stop))
+    if (!t->problem->kind->more || t->options->by_plain || !t->nbest ||
+        stop_asked(&t->stop))
         return true;
     tune_set_end(t, BUDGET_CHECKS);
     tune_report(t, "check", TRIAL_OK, INFINITY);
@@ -113,4 +114,25 @@ bool tune_check_more(Tune *t)
     for (int i = said; !stop_due(&t->stop) && i < more.quiet.list.len; i++)
         diag_world(loud, more.quiet.list.at[i].code, "%s", more.quiet.list.at[i].message);
     return ok || stop_due(&t->stop);
+}
+
+bool tune_check_points(Tune *t, const char *const *point, int n, bool *wrong, Diags *diags)
+{
+    More more = {.t = t, .n = MORE_KINDS, .quiet = {.arena = t->arena}};
+    t->diags = diags;
+    deep_call(reference_deep, &more);
+    if (!more.n)
+        return false;
+    RunnerConfig config = tune_runner_config(t, more.data[0]);
+    config.workers = 1;
+    t->runner = runner_open(&config, diags);
+    bool ok = t->runner != NULL;
+    for (int i = 0; ok && i < n; i++) {
+        t->nbest = 1;
+        t->best[0] = (Finalist){.ns = 0};
+        ok = point_parse(t->space, point[i], &t->best[0].point) && try_sets(&more) &&
+             !stop_due(&t->stop);
+        wrong[i] |= ok && more.right < more.n;
+    }
+    return ok;
 }

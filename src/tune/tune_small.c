@@ -63,7 +63,7 @@ void tune_begin_small(Tune *t)
 {
     sigset_t all, before;
     if (!t->problem->bound || calls_opaque(t->problem) || !isfinite(t->budget_s) ||
-        t->options->no_search || t->options->accept)
+        t->options->no_search || t->options->accept || t->options->by_plain)
         return;
     t->small.config = tune_runner_config(t, &(ProblemData){0});
     sigfillset(&all);

@@ -61,11 +61,13 @@ static bool says_more(const Finalist *f, bool winner)
 // ones, which the best few have by luck in part, but the winner keeps the lesser of its
 // two: it is no more than any other finalist's second time, nor than the first time of a
 // point that was no finalist. In a record of the space each time is of as many samples.
-// Each was compared with the reference once more: who uses its plan need not check it.
+// Each was compared with the reference once more: who uses its plan need not check it, but
+// where that was what another kernel computed.
 static bool store_again(Tune *t, const Finalist *f, bool winner)
 {
     const StoreTrial *again = &f->again;
-    bool told = again->status == TRIAL_OK || again->status == TRIAL_WRONG_RESULT;
+    bool told =
+        again->status == TRIAL_WRONG_RESULT || (again->status == TRIAL_OK && !t->compares);
     if (!t->options->samples && says_more(f, winner) &&
         !store_put_again(t->store, t->session, again, t->diags))
         return false;

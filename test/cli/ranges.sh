@@ -40,7 +40,33 @@ passes "and emit --host" "$FOREWARP" emit "$sums" -s N=16:64:4,M=16:64:16 --best
     --store "$store" -o "$tmp/sums_host.c"
 passes "as parameters" grep -q 'long long N, long long M, ' "$tmp/sums_host.h"
 "$FOREWARP" wisdom export --store "$store" >"$tmp/wisdom.txt"
+passes "says what was checked" grep -q 'right for 9 more inputs at 3 small sizes' "$tmp/range.json"
 passes "wisdom holds it" grep -q 'sums N=16:64:4 M=16:64:16' "$tmp/wisdom.txt"
+
+# Compilers that spoil kernels: all, for rows of an odd length that no trial has; and those that
+# add a row in a group, for long rows.
+compiler() {
+    printf '%s\n' '#!/bin/sh' 'for file; do case $file in *.c)' \
+        "    grep -q 'float \*restrict out, const int' \"\$file\" && sed -i '$2' \"\$file\" ;;" \
+        'esac; done' 'exec cc "$@"' >"$tmp/$1"
+    chmod +x "$tmp/$1"
+}
+compiler odd 's/out\[\(.x\)\] = \(acc[_0-9]*\);/out[\1] = M == 304 ? 0.0f : \2;/'
+compiler long 's/out\[wx\] = \(acc[_0-9]*\);/out[wx] = M > 500 ? 0.0f : \1;/'
+fails 1 "no kernel is right for more inputs at small sizes" env CC="$tmp/odd" "$FOREWARP" tune "$sums" \
+    -s N=16,M=16:1024:16 -d host -b 2t -q --store "$tmp/odd.db" -o "$tmp/out"
+passes "a range with kernels that are wrong" env CC="$tmp/long" "$FOREWARP" tune "$sums" \
+    -s N=16,M=16:1024:16 -d host -b 2t --store "$tmp/long.db" -o "$tmp/out"
+cp "$tmp/stdout" "$tmp/long.txt"
+passes "finds those of long rows" grep -q 'wrong-result' "$tmp/long.txt"
+passes "at their size" grep -q 'M=1024@16:1024:16 .* 100.0 %' "$tmp/long.txt"
+passes "whose rule is right" env CC="$tmp/long" "$FOREWARP" run "$sums" -s N=16,M=1024@16:1024:16 \
+    -d host --best --check --store "$tmp/long.db"
+# A product's largest sizes take a processor minutes; the range is tuned without them.
+passes "a range that is too large for the budget" "$FOREWARP" tune examples/mm.fw \
+    -s N=64:8192,M=64:8192,K=64:8192 -d host -b 4s -q --store "$tmp/large.db" -o "$tmp/out"
+cp "$tmp/stderr" "$tmp/large.txt"
+passes "says so" grep -q 'no size above .* is tried' "$tmp/large.txt"
 
 point='lx=64 ly=1 bx=1 cx=1 vec=1 lanes=1 fold=item hold=again'
 sed -n "s/\"point\": \"[^\"]*\"/\"point\": \"N*M < 1000: $point; ${point#lx=64 }\"/; s/; ly=1/; lx=32 ly=1/; /N=16:64:4/p" \

@@ -307,7 +307,9 @@ static int run_plain(const Problem *problem, bool bounded, ProblemData *const *d
     DeviceInfo info = *runner_device(site->runner);
     info.shuffle = false; // of numbers with bounds
     info.matrix = 0;
-    Derivation *derivation = derive_new(problem->bound, &info, diags);
+    // Without bounds its order is that of the points, which leave generic sizes open.
+    Derivation *derivation =
+        derive_new(bounded ? problem->bound : problem->general, &info, diags);
     bool ok = derivation != NULL;
     Point plain;
     AutoBuf prelude = buf_new();

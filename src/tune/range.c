@@ -488,6 +488,10 @@ static void conclude(RangeTuning *r)
             if (strcmp(r->point[p], result->rule.row[row].point) == 0)
                 size[s].chosen_ns = ns;
         }
+        if (s <= r->nsize / 2) { // the last of these is in the middle
+            result->base.point = result->rule.row[row].point;
+            result->base.best_ns = size[s].chosen_ns;
+        }
     }
     const char *kernel[RULE_ROWS];
     result->size = size;

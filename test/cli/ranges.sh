@@ -62,6 +62,8 @@ passes "finds those of long rows" grep -q 'wrong-result' "$tmp/long.txt"
 passes "at their size" grep -q 'M=1024@16:1024:16 .* 100.0 %' "$tmp/long.txt"
 passes "whose rule is right" env CC="$tmp/long" "$FOREWARP" run "$sums" -s N=16,M=1024@16:1024:16 \
     -d host --best --check --store "$tmp/long.db"
+passes "a range to the bit" "$FOREWARP" tune "$sums" -s N=16,M=16:64 -d host -b 2t -q --math strict \
+    --store "$tmp/strict.db" -o "$tmp/out"
 # A product's largest sizes take a processor minutes; the range is tuned without them.
 passes "a range that is too large for the budget" "$FOREWARP" tune examples/mm.fw \
     -s N=64:8192,M=64:8192,K=64:8192 -d host -b 4s -q --store "$tmp/large.db" -o "$tmp/out"

@@ -294,6 +294,8 @@ const char *type_text(const Type *type, Arena *arena); // the same; owner: arena
 // Scalars and vectors of the tuples in a type: one tuple of pairs of pairs may hold more
 // than can be walked.
 int type_leaves(const Type *type);
+// Pieces of at most 32 bits in a scalar, or in a tuple of tuples and scalars.
+int type_pieces(const Type *type);
 // Scalars in a value of this type, all tuple components together.
 const Arith *type_count(ArithCtx *ctx, const Type *type);
 // The bytes of a value with those lengths; of NULL: with the most that each may be.

@@ -88,6 +88,16 @@ int type_leaves(const Type *type)
     return type->kind == T_TUPLE ? type->leaves : 1;
 }
 
+int type_pieces(const Type *type)
+{
+    int n = 0;
+    if (type->kind != T_TUPLE)
+        return scalar_info[type->scalar].bytes > 4 ? 2 : 1;
+    for (int i = 0; i < type->n; i++)
+        n += type_pieces(type->item[i]);
+    return n;
+}
+
 const Type *type_array(Arena *arena, const Arith *len, const Type *elem)
 {
     return NEW_OF(arena, Type, .kind = T_ARRAY, .len = len, .elem = elem);

@@ -29,16 +29,7 @@ typedef struct {
 
 // Components ------------------------------------------------------------------------------
 
-static int64_t words_of(const Type *type)
-{
-    int64_t n = 0;
-    if (type->kind != T_TUPLE)
-        return scalar_info[type->scalar].bytes > 4 ? 2 : 1;
-    for (int i = 0; i < type->n; i++)
-        n += words_of(type->item[i]);
-    return n;
-}
-
+// A word for each piece of a value.
 static const View *word_at(Lower *l, const LookBack *b, const Arith *index, int64_t word)
 {
     return view_elem(l, view_elem(l, b->words, index), arith_const(l->ctx, word));
@@ -50,16 +41,16 @@ static void tell(Lower *l, const LookBack *b, const View *value, const Arith *in
     if (value->type->kind == T_TUPLE) {
         for (int i = 0; i < value->type->n; i++) {
             tell(l, b, view_get(l, value, i), index, word);
-            word += words_of(value->type->item[i]);
+            word += type_pieces(value->type->item[i]);
         }
         return;
     }
     const View *place = word_at(l, b, index, word);
-    const KExpr *told = view_read(l, value);
+    const KExpr *scalar = view_read(l, value);
     Stm *stm = stm_add(l, ST_PUBLISH);
     stm->buffer = place->buffer;
     stm->index = place->offset;
-    stm->value = told;
+    stm->value = scalar;
 }
 
 static const View *told(Lower *l, const LookBack *b, const Type *type, const Arith *index,
@@ -69,7 +60,7 @@ static const View *told(Lower *l, const LookBack *b, const Type *type, const Ari
         const View **item = NEW_ARRAY(l->arena, const View *, type->n);
         for (int i = 0; i < type->n; i++) {
             item[i] = told(l, b, type->item[i], index, word);
-            word += words_of(type->item[i]);
+            word += type_pieces(type->item[i]);
         }
         return view_tuple(l, type, item);
     }
@@ -159,7 +150,7 @@ static const View *fold_before(Lower *l, LookBack *b, const Arith *first,
     return b->acc;
 }
 
-// By one item of the group; index: of the words.
+// By one item of the group, or by each item for itself.
 static void tell_step(Lower *l, void *user, const Arith *index)
 {
     const LookBack *b = user;

@@ -287,7 +287,7 @@ static int choose_workers(const Runner *runner)
 }
 
 // Where one worker is all there is to be, it compiles for itself.
-static void call_crew(Runner *runner, const RunnerConfig *config, Diags *diags)
+static void plan_workers(Runner *runner, const RunnerConfig *config, Diags *diags)
 {
     const DeviceKind *kind;
     int index;
@@ -321,7 +321,7 @@ Runner *runner_open(const RunnerConfig *config, Diags *diags)
         workers_settle(runner, diags)) { // the first tells what the device is
         const char *bus = runner->info.bus;
         runner->turn = folder_turn_path(&runner->folder, *bus ? bus : config->device);
-        call_crew(runner, config, diags);
+        plan_workers(runner, config, diags);
         return runner;
     }
     if (runner->halted)
@@ -358,7 +358,7 @@ bool runner_fill(Runner *runner, const RunnerConfig *config, Diags *diags)
     runner->config.energy = config->energy;
     bool ok = write_files(runner, config, diags) && workers_fill(runner, diags);
     if (ok)
-        call_crew(runner, config, diags);
+        plan_workers(runner, config, diags);
     return ok;
 }
 

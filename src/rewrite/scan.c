@@ -136,16 +136,6 @@ static Expr *by_parts(Rewrite *rw, const Expr *at, int64_t n, Prefixes *prefixes
 
 // In one pass -----------------------------------------------------------------------------
 
-static int64_t scalar_words(const Type *type)
-{
-    int64_t n = 0;
-    if (type->kind != T_TUPLE)
-        return scalar_info[type->scalar].bytes > 4 ? 2 : 1;
-    for (int i = 0; i < type->n; i++)
-        n += scalar_words(type->item[i]);
-    return n;
-}
-
 enum { LEVELS_MOST = 16 };
 
 // Words that are zero, for n rows each: those of each part, of each block of at least four
@@ -154,7 +144,7 @@ enum { LEVELS_MOST = 16 };
 static Expr *room_for(Rewrite *rw, const Expr *scan, int64_t parts, const Arith *n,
                       bool turned)
 {
-    const Arith *words = num(rw, scalar_words(scan->type->elem)),
+    const Arith *words = num(rw, type_pieces(scan->type->elem)),
                 *m = num(rw, parts + parts / 3 + LEVELS_MOST);
     const Arith *all = arith_mul(rw->ir->arith, arith_mul(rw->ir->arith, n, m), words);
     Expr *zero =

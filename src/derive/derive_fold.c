@@ -121,6 +121,10 @@ static void add_prefix_param(Derivation *d, Diags *diags)
 static void add_scan_params(Derivation *d, Diags *diags)
 {
     space_add_ints(d->space, "share", (const int64_t[]){0, 4, 8, 16, 32}, 5);
+    constrain(d, diags,
+              "share == 0 or (lx%s * share * (1 + (hold == 'local')) + %d) * %lld <= %lld",
+              d->shape.product ? " * ly" : "", SCAN_MORE, (long long)d->shape.scan,
+              (long long)fold_room(d));
 }
 
 static void add_turns(Derivation *d)

@@ -305,7 +305,7 @@ static int run_plain(const Problem *problem, bool bounded, ProblemData *const *d
     if (!site->runner)
         return 0;
     DeviceInfo info = *runner_device(site->runner);
-    info.shuffle = false; // of numbers with bounds
+    info.shuffle = info.in_order = false; // of numbers with bounds
     info.matrix = 0;
     // Without bounds its order is that of the points, which leave generic sizes open.
     Derivation *derivation =

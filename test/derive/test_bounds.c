@@ -67,7 +67,7 @@ static DeviceInfo gpu(void)
     assert_true(device_model_find("nvidia-h200", &model));
     describe_model(&model, &info);
     describe_target("cuda", &info);
-    info.shuffle = false;
+    info.shuffle = info.in_order = false;
     info.matrix = 0;
     return info;
 }

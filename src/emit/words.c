@@ -81,8 +81,9 @@ static void put_word(Buf *out, const Target *target, const WordBits *bits)
 void put_words(Buf *out, const Target *target, const Program *program, const Uses *uses)
 {
     size_t before = out->len;
-    if (!target->threads || target->doubts || !program->main || !program->main->body ||
-        !expr_find_pattern(program->main->body, P_SCAN))
+    bool scans = program->main && program->main->body &&
+                 expr_find_pattern(program->main->body, P_SCAN);
+    if (!target->threads || target->doubts || !(uses->text || scans))
         return;
     for (int i = 0; i < COUNTOF(word_bits); i++) {
         char name[64];

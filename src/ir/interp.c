@@ -352,7 +352,7 @@ static void take_step(Interp *in, const Expr *e, const Val *arg, const InterpEnv
     *next = old;
 }
 
-// Of the first len elements of x.
+// Folds the first len elements of x.
 static Val eval_reduce(Interp *in, const Expr *e, Val z, const InterpView *x, int64_t len,
                        const InterpEnv *env)
 {

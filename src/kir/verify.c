@@ -232,7 +232,7 @@ static void check_access(Verifier *c, const Buffer *buffer, const Arith *index,
 
 // Values ------------------------------------------------------------------------------
 
-// Of what groups tell each other.
+// The type of the words in which groups tell each other numbers.
 static const Type word = {.kind = T_SCALAR, .scalar = S_LONG};
 
 static bool check_value(Verifier *c, const KExpr *e);

@@ -27,18 +27,23 @@ static void take_answer(Infos *infos, Arena *arena, const char *kind, const json
         diag_warning(diags, span_none, "", "no %s device found: %s", kind, advice);
 }
 
+// A worker that ends without an answer is asked once more: somebody may have killed it.
 static void list_kind(Infos *infos, Arena *arena, const char *kind,
                       const WorkerPlace *place, const Stop *stop, Diags *diags)
 {
-    Worker worker;
-    json_t *answer;
+    json_t *answer = NULL;
     AutoBuf why = buf_new();
-    if (!worker_start(&worker, place, diags))
-        return;
-    worker_send(&worker, json_pack("{s:s,s:s}", "do", "list", "kind", kind), STAGE_LIST, 0,
-                LIST_LIMIT_S);
-    bool ended = worker_wait(&worker, 1, stop, &answer) && !answer;
-    worker_end(&worker, &why);
+    bool ended = true;
+    for (int round = 0; round < 2 && ended; round++) {
+        Worker worker;
+        if (!worker_start(&worker, place, diags))
+            return;
+        worker_send(&worker, json_pack("{s:s,s:s}", "do", "list", "kind", kind), STAGE_LIST,
+                    0, LIST_LIMIT_S);
+        ended = worker_wait(&worker, 1, stop, &answer) && !answer;
+        buf_clear(&why);
+        worker_end(&worker, &why);
+    }
     if (answer)
         take_answer(infos, arena, kind, answer, diags);
     else if (ended)

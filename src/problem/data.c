@@ -12,9 +12,9 @@
 // Relative to the value or to a tenth of the mean one: sums of a few thousand floats in
 // another order differ by up to a few 1e-5.
 static const double TOLERANCE = 1e-4;
-// Of narrow types 8 units of the last place: where the machine has no such arithmetic,
-// compilers round once an expression and not once an operation, which differs by a unit for
-// each term that cancels.
+// The tolerance of narrow types is 8 units of the last place: where the machine has no such
+// arithmetic, compilers round once an expression and not once an operation, which differs
+// by a unit for each term that cancels.
 static double tolerance_of(Scalar scalar)
 {
     const ScalarInfo *info = &scalar_info[scalar];

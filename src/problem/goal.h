@@ -20,7 +20,7 @@ typedef struct {
 
 enum { GOAL_METRICS = 32, GOAL_OBJECTIVES = 8 };
 
-// Of a kernel; NAN: not known.
+// The values of a kernel; NAN: not known.
 typedef struct {
     double time_ns;
     double metric[GOAL_METRICS];

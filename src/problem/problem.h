@@ -66,7 +66,7 @@ Problem *problem_again(const Problem *problem, Diags *diags);
 // `keep`; NULL if its conditions do not allow them.
 Problem *problem_shrunk(const Problem *problem, int64_t most, int64_t keep, Diags *diags);
 uint64_t problem_hash(const Problem *problem); // of the bound program as printed
-// Of one with generic sizes: of the problem that stands for all of them.
+// The hash of a problem with generic sizes is that of the problem that stands for all sizes.
 uint64_t problem_span_hash(const Problem *problem);
 const char *problem_kernel(const Problem *problem); // what other tuners call it
 const char *problem_label(const Problem *problem);  // "jacobi2d N=4096 M=4096"
@@ -307,9 +307,10 @@ const char *workplace_folder(Arena *arena);
 
 // Version of the code generator: trials of another one are not comparable.
 #define CODEGEN_VERSION FW_VERSION "-53"
-// And of what makes stored trials comparable: the rule by which a result is right, too.
+// Version of stored trials: the rule by which a result is right makes them comparable, too.
 #define TRIAL_VERSION CODEGEN_VERSION "." CHECK_VERSION
-// Of those that were compared within one tolerance for want of time (ProblemData.lesser).
+// Version of trials that were compared within one tolerance, because there was no time for
+// bounds (ProblemData.lesser).
 #define LESSER_VERSION TRIAL_VERSION "-lesser"
 
 #endif

@@ -75,12 +75,13 @@ void tune_begin_small(Tune *t)
 void tune_await_small(Tune *t, double until_s)
 {
     struct timespec until;
+    if (!t->small.running)
+        return;
     clock_gettime(CLOCK_REALTIME, &until);
     double left = fmax(until_s - clock_s(), 0) + 1e-9 * (double)until.tv_nsec;
     until.tv_sec += (time_t)left;
     until.tv_nsec = (long)(1e9 * (left - floor(left)));
-    if (t->small.running)
-        t->small.running = pthread_timedjoin_np(t->small.thread, NULL, &until) != 0;
+    t->small.running = pthread_timedjoin_np(t->small.thread, NULL, &until) != 0;
 }
 
 void tune_end_small(Tune *t)

@@ -54,6 +54,24 @@ static void test_killed(void **state)
     remove_tree(folder);
 }
 
+static void test_killed_list(void **state)
+{
+    (void)state;
+    AutoArena *arena = arena_new();
+    char folder[] = "/tmp/forewarp-test-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    setenv(killed, folder, 1);
+    assert_true(file_write(file_of(arena, folder, 0), "", 0));
+    Diags diags = {.arena = arena};
+    DeviceInfo *info;
+    assert_true(devices_list(arena, NULL, NULL, &info, &diags) > 0);
+    assert_int_equal(access(file_of(arena, folder, 0), F_OK), -1);
+    for (int i = 0; i < diags.list.len; i++)
+        assert_null(strstr(diags.list.at[i].message, "asking for"));
+    unsetenv(killed);
+    remove_tree(folder);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0) {
@@ -61,6 +79,7 @@ int main(int argc, char **argv)
             end_as_killed(getenv(killed));
         return worker_main(argc, argv);
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_killed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_killed),
+                                       cmocka_unit_test(test_killed_list)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,8 +18,8 @@ enum { QUOTA_S = 5000000, INTERPRETER_OUTPUTS = 2000000 };
 // With bounds an operation takes so long of a core, without a fourteenth (j2d5pt 4096 x
 // 4096, 20 steps: 10 s on two cores, 0.4 s). Where that is longer than somebody waits, the
 // plain kernel runs without bounds, and one tolerance stands for all elements. So it does
-// where bounds and their compiler turn out to take LATE times as long as that, as on a busy
-// machine.
+// where somebody says how long they may take, and bounds and their compiler turn out to
+// take LATE times as long, as on a busy machine.
 static const double BOUNDED_S = 3.4e-9, PATIENCE_S = 34, LATE = 1.2;
 
 // So long is the interpreter asked in any case.
@@ -41,6 +41,7 @@ typedef struct {
     RunnerConfig config; // without buffers
     Stop stop;           // the place's, or sooner
     double patience_s;
+    double late_s;  // how long bounds may take; INFINITY: nobody waits
     Runner *runner; // NULL: not open
 } RefSite;
 
@@ -62,6 +63,7 @@ static void site_choose(RefSite *site, const Problem *problem, const char *devic
                                   .run_limit_s = 240};
     site->stop = place->stop ? *place->stop : (Stop){.end_s = INFINITY};
     site->patience_s = place->patience_s > 0 ? place->patience_s : PATIENCE_S;
+    site->late_s = place->patience_s > 0 ? LATE * place->patience_s : INFINITY;
     site->runner = NULL;
 }
 
@@ -760,7 +762,7 @@ static bool run_in_time(const Problem *problem, ProblemData *data, bool few_digi
 {
     Stop whole = site->stop;
     Diags before = *diags;
-    site->stop.end_s = fmin(whole.end_s, clock_s() + LATE * site->patience_s);
+    site->stop.end_s = fmin(whole.end_s, clock_s() + site->late_s);
     bool may = may_have_bounds(problem, site);
     bool ok = may && run_plain(problem, true, &data, 1, few_digits, site, arena, diags);
     bool late = stop_due(&site->stop);

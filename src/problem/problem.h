@@ -66,7 +66,7 @@ Problem *problem_again(const Problem *problem, Diags *diags);
 // `keep`; NULL if its conditions do not allow them.
 Problem *problem_shrunk(const Problem *problem, int64_t most, int64_t keep, Diags *diags);
 uint64_t problem_hash(const Problem *problem); // of the bound program as printed
-// The hash of a problem with generic sizes is that of the problem that stands for all sizes.
+// With generic sizes: the hash of the problem that stands for all of them.
 uint64_t problem_span_hash(const Problem *problem);
 const char *problem_kernel(const Problem *problem); // what other tuners call it
 const char *problem_label(const Problem *problem);  // "jacobi2d N=4096 M=4096"

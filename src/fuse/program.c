@@ -56,10 +56,8 @@ static void take_funs(ProgramMaking *m, const Program *from)
 // The definition's body, its parameters being these.
 static Expr *body_of(ProgramMaking *m, const Function *def, Expr *const *arg)
 {
-    Expr *body = expr_clone(m->ir, def->body);
-    for (int k = 0; k < def->nparam; k++)
-        body = expr_replace(m->ir, body, def->params[k], arg[k]);
-    return body;
+    return expr_replace_all(m->ir, def->body, def->params, (const Expr *const *)arg,
+                            def->nparam);
 }
 
 static Expr *map_of(ProgramMaking *m, const Call *call)

@@ -198,6 +198,15 @@ Expr *expr_replace(Ir *ir, const Expr *expr, const Param *param, const Expr *val
     return copy(ir, expr, &rename);
 }
 
+Expr *expr_replace_all(Ir *ir, const Expr *expr, Param *const *param,
+                       const Expr *const *value, int n)
+{
+    Rename *rename = NEW_ARRAY(ir->arena, Rename, n + 1), *env = NULL;
+    for (int i = 0; i < n; env = &rename[i++])
+        rename[i] = (Rename){param[i], NULL, value[i], env};
+    return copy(ir, expr, env);
+}
+
 // Walking -----------------------------------------------------------------------------
 
 const Expr *expr_find(const Expr *expr, ExprTest *holds, const void *of)

@@ -329,6 +329,9 @@ Expr *expr_pattern(Ir *ir, Pattern pattern, int dims, int par, const Arith *cons
 Expr *expr_clone(Ir *ir, const Expr *expr);
 // A deep copy in which free occurrences of param are replaced by (clones of) value.
 Expr *expr_replace(Ir *ir, const Expr *expr, const Param *param, const Expr *value);
+// The same of n params at once; no value mentions one of them.
+Expr *expr_replace_all(Ir *ir, const Expr *expr, Param *const *param,
+                       const Expr *const *value, int n);
 uint64_t expr_hash(const Expr *expr);          // up to names of bound params
 bool expr_equal(const Expr *a, const Expr *b); // likewise
 // Whether something holds of an expression; of: what it is asked with.

@@ -122,10 +122,8 @@ Expr *call(Rewrite *rw, const Expr *lambda, Expr *value)
 
 Expr *call_all(Rewrite *rw, const Expr *lambda, const Expr *const *value)
 {
-    const Expr *body = lambda->arg[0];
-    for (int i = 0; i < lambda->nparam; i++)
-        body = expr_replace(rw->ir, body, lambda->params[i], value[i]);
-    return project(copy_of(rw, body));
+    return project(
+        expr_replace_all(rw->ir, lambda->arg[0], lambda->params, value, lambda->nparam));
 }
 
 void settle_literals(Expr *expr)

@@ -47,40 +47,54 @@ static bool has_windows_of(const Expr *expr, const Param *name)
     return found;
 }
 
-// In place: folds have the let's value in place of its name.
-static bool fold_value(Rewrite *rw, Expr *expr, const Expr *let, bool windows)
+typedef struct {
+    const Expr *let;
+    bool windows; // also those over windows of it
+} FoldAgain;
+
+static bool takes_value(const Expr *fold, const void *of)
 {
-    bool changed = false;
-    if (expr_is(expr, P_REDUCE)) {
-        changed = expr->type->kind != T_ARRAY && expr_mentions(expr->arg[1], let->param) &&
-                  (windows || !has_windows_of(expr->arg[1], let->param));
-        if (changed)
-            expr->arg[1] =
-                expr_replace(rw->ir, expr->arg[1], let->param, copy_of(rw, let->arg[0]));
-        return changed;
-    }
-    for (int i = 0; i < expr->narg; i++)
-        changed |= fold_value(rw, expr->arg[i], let, windows);
+    const FoldAgain *again = of;
+    return expr_is(fold, P_REDUCE) && fold->type->kind != T_ARRAY &&
+           expr_mentions(fold->arg[1], again->let->param) &&
+           (again->windows || !has_windows_of(fold->arg[1], again->let->param));
+}
+
+// In place: folds have the let's value in place of its name.
+static bool fold_value(Rewrite *rw, Expr *expr, const FoldAgain *again)
+{
+    bool changed = takes_value(expr, again);
+    if (changed)
+        expr->arg[1] = expr_replace(rw->ir, expr->arg[1], again->let->param,
+                                    copy_of(rw, again->let->arg[0]));
+    for (int i = 0; !expr_is(expr, P_REDUCE) && i < expr->narg; i++)
+        changed |= fold_value(rw, expr->arg[i], again);
     return changed;
 }
 
+// Looks for a fold first: a copy of all that follows, for each of a thousand lets, would
+// take gigabytes.
 Expr *rule_foldAgain(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     if (at->kind != E_LET || !expr_is(at->arg[0], P_MAP) || !at_host(rw) ||
         expr_find_pattern(at->arg[0], P_REDUCE))
         return NULL;
+    FoldAgain again = {at, args->at[0] && !has_windows_of(at->arg[0], NULL)};
+    if (!expr_find(at->arg[1], takes_value, &again))
+        return NULL;
     Expr *let = copy_of(rw, at);
-    bool windows = args->at[0] && !has_windows_of(let->arg[0], NULL);
-    return fold_value(rw, let->arg[1], let, windows) ? let : NULL;
+    again.let = let;
+    return fold_value(rw, let->arg[1], &again) ? let : NULL;
 }
 
+// What follows both is shared with at, and not copied.
 Expr *rule_letSwap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (at->kind != E_LET || at->arg[1]->kind != E_LET ||
-        expr_mentions(at->arg[1]->arg[0], at->param))
+    const Expr *second = at->arg[1];
+    if (at->kind != E_LET || second->kind != E_LET ||
+        expr_mentions(second->arg[0], at->param))
         return NULL;
-    Expr *first = copy_of(rw, at), *second = first->arg[1];
-    Expr *rest = expr_let(rw->ir, first->param, first->arg[0], second->arg[1]);
+    Expr *rest = expr_let(rw->ir, at->param, at->arg[0], second->arg[1]);
     return expr_let(rw->ir, second->param, second->arg[0], rest);
 }
 
@@ -196,10 +210,11 @@ static bool like_maps(Rewrite *rw, const Expr *a, const Expr *b)
 }
 
 // The values of n lets, each without the names before it: what they stand for is computed
-// again. Returns the first let's copy, whose last body is *rest; NULL if they do not fit.
-static Expr *values_of(Rewrite *rw, const Expr *at, int n, const Expr **map, Param **name)
+// again. Returns what follows the lets; NULL if they do not fit.
+static const Expr *values_of(Rewrite *rw, const Expr *at, int n, const Expr **map,
+                             Param **name)
 {
-    Expr *expr = copy_of(rw, at);
+    const Expr *expr = at;
     for (int i = 0; i < n; i++, expr = expr->arg[1]) {
         if (expr->kind != E_LET || !like_maps(rw, at->arg[0], expr->arg[0]))
             return NULL;
@@ -219,7 +234,8 @@ Expr *rule_letTuple(Rewrite *rw, const Expr *at, const RuleArgs *args)
     int n = (int)MIN(args->at[0], PARTS_MAX + 1);
     if (at->kind != E_LET || n < 2 || n > PARTS_MAX)
         return NULL;
-    Expr *rest = values_of(rw, at, n, map, name), *item[PARTS_MAX];
+    const Expr *rest = values_of(rw, at, n, map, name), *of[PARTS_MAX];
+    Expr *item[PARTS_MAX];
     if (!rest)
         return NULL;
     Parts parts = {.dims = at->arg[0]->dims};
@@ -235,10 +251,9 @@ Expr *rule_letTuple(Rewrite *rw, const Expr *at, const RuleArgs *args)
     for (int i = 0; i < n; i++) {
         Param *t = fresh(rw, "t");
         Expr *field = make_lambda(rw, t, expr_get(rw->ir, use(rw, t), i));
-        rest = expr_replace(rw->ir, rest, name[i],
-                            make_map(rw, parts.dims, field, use(rw, all)));
+        of[i] = make_map(rw, parts.dims, field, use(rw, all));
     }
-    return expr_let(rw->ir, all, value, rest);
+    return expr_let(rw->ir, all, value, expr_replace_all(rw->ir, rest, name, of, n));
 }
 
 // A layout of a zip ---------------------------------------------------------------------

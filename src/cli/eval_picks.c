@@ -40,7 +40,8 @@ static void find_terms(Picking *p, Subject without)
         sweep_terms(p->judged, &p->weights);
 }
 
-static bool read_all(Picking *p)
+// judges: each class by what is learnt from the others.
+static bool read_all(Picking *p, bool judges)
 {
     Options *o = p->o;
     Calibration *c = &p->measured;
@@ -50,6 +51,11 @@ static bool read_all(Picking *p)
     if (!calibration_read(o->list[1], o->arena, c, &o->diags) ||
         !(p->sweep = sweep_read(o->list[2], o->arena, &o->diags)))
         return false;
+    if (judges && p->sweep->classes.len < 2)
+        return diag_error(&o->diags, span_none, "C016",
+                          "all programs of %s are of one class: a class is ranked by what "
+                          "other classes teach",
+                          o->list[2]);
     p->judged = o->nlist < 4 ? p->sweep : sweep_read(o->list[3], o->arena, &o->diags);
     if (!p->judged)
         return false;
@@ -164,7 +170,7 @@ static int end_picks(const Picking *p, const char *key, json_t *list)
 int eval_picks(Options *o)
 {
     Picking p = {.o = o};
-    if (!read_all(&p))
+    if (!read_all(&p, true))
         return o->nlist < 3 ? 2 : 1;
     json_t *list = json_array();
     double *before = NEW_ARRAY(o->arena, double, p.judged->n + 1);
@@ -186,7 +192,7 @@ static void add_left_out(const Picking *p, const char *name, json_t *list,
 int eval_terms(Options *o)
 {
     Picking p = {.o = o};
-    if (!read_all(&p))
+    if (!read_all(&p, true))
         return o->nlist < 3 ? 2 : 1;
     json_t *list = json_array();
     double *before = NEW_ARRAY(o->arena, double, p.judged->n + 1);
@@ -206,7 +212,7 @@ int eval_terms(Options *o)
 int fit_picks(Options *o)
 {
     Picking p = {.o = o};
-    if (!read_all(&p))
+    if (!read_all(&p, false))
         return o->nlist < 3 ? 2 : 1;
     Model *model = picks_fit(p.sweep, NULL, 0, (TermRange){0, TERMS, SUBJECTS}, o->seed);
     bool ok = model_save(model, o->out[0], &o->diags);

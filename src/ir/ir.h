@@ -158,6 +158,7 @@ struct Expr {
     Expr *fun;  // PATTERN: a LAMBDA, or NULL
     int nparam; // LAMBDA
     Param **params;
+    const Expr *sample; // LAMBDA of a fold: what makes an element of scalars; NULL: unknown
     int narg;
     Expr **arg;
 };

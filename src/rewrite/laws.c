@@ -6,8 +6,9 @@
 //   method  The language promises that a fold is associative, and cannot check it. Where
 //           items share a prefix, or a fold of tuples, the promise is tried on values: to
 //           go on from a prefix must be the same as to fold the rest from the start value
-//           and then to combine the two. That a function commutes is read off its text
-//           alone.
+//           and then to combine the two. The values are any at first, and then such as the
+//           program folds: counts are no less than 1 where a map makes them so. That a
+//           function commutes is read off its text alone.
 
 #include "rewrite/internal.h"
 
@@ -79,7 +80,8 @@ bool is_commutative(const Expr *fold)
 
 // Associating -------------------------------------------------------------------------
 
-enum { ELEMENTS = 4, FREE_MOST = 16, TRIALS = 16 };
+enum { ELEMENTS = 4, LEAVES_MOST = 8, FREE_MOST = 16, TRIALS = 16 };
+enum { PARAMS_MOST = ELEMENTS * LEAVES_MOST + FREE_MOST };
 
 // The names that a function of scalars uses from outside; false where there are too many,
 // or something else than scalars.
@@ -111,9 +113,10 @@ static bool find_free(Free *f, const Expr *expr)
     return true;
 }
 
-// The fold of some elements, from the start value or from what was folded before.
-static Expr *folded(Rewrite *rw, const Expr *fold, Expr *from, Param *const *elem, int n)
+// The fold of some elements.
+static Expr *folded(Rewrite *rw, const Expr *fold, Param *const *elem, int n)
 {
+    Expr *from = start_value(rw, fold->arg[0]);
     for (int i = 0; i < n; i++) {
         Param *acc = fresh(rw, "acc");
         Expr *next =
@@ -123,19 +126,21 @@ static Expr *folded(Rewrite *rw, const Expr *fold, Expr *from, Param *const *ele
     return from;
 }
 
-// All elements in order, and the same in two parts, which may be filled up with start
-// values. What is folded always begins with the start value, so that nothing else need
-// hold.
+// All elements in order, and the same in two parts. What is folded always begins with the
+// start value, so that nothing else need hold; but the parts of a reduction may be filled
+// up with start values, even the whole of one.
 static Expr *both_ways(Rewrite *rw, const Expr *fold, Param *const *elem)
 {
     enum { HALF = ELEMENTS / 2 };
-    Expr *whole = folded(rw, fold, start_value(rw, fold->arg[0]), elem, ELEMENTS);
+    Expr *whole = folded(rw, fold, elem, ELEMENTS), *start = start_value(rw, fold->arg[0]);
     Param *a = fresh(rw, "a"), *b = fresh(rw, "b");
     Expr *all = call_all(rw, fold->fun, (const Expr *[]){use(rw, a), use(rw, b)});
     if (expr_is(fold, P_REDUCE))
-        all = call_all(rw, fold->fun, (const Expr *[]){all, start_value(rw, fold->arg[0])});
-    Expr *left = folded(rw, fold, start_value(rw, fold->arg[0]), elem, HALF);
-    Expr *right = folded(rw, fold, start_value(rw, fold->arg[0]), elem + HALF, HALF);
+        all = call_all(
+            rw, fold->fun,
+            (const Expr *[]){
+                all, call_all(rw, fold->fun, (const Expr *[]){start, copy_of(rw, start)})});
+    Expr *left = folded(rw, fold, elem, HALF), *right = folded(rw, fold, elem + HALF, HALF);
     Expr *parts = expr_let(rw->ir, a, left, expr_let(rw->ir, b, right, all));
     return expr_tuple(rw->ir, (Expr *[]){whole, parts}, 2);
 }
@@ -185,7 +190,7 @@ static bool agrees_on(Ir *ir, const Function *trial, int seed)
     Arena *arena = ir->arena;
     Program program = {.ir = ir, .main = (Function *)trial};
     Diags diags = {.arena = arena};
-    Value *in[ELEMENTS + FREE_MOST], *out = NULL;
+    Value *in[PARAMS_MOST], *out = NULL;
     for (int i = 0; i < trial->nparam; i++) {
         in[i] = value_new(arena, trial->params[i]->type);
         draw(in[i], seed * 64 + i);
@@ -193,26 +198,45 @@ static bool agrees_on(Ir *ir, const Function *trial, int seed)
     return ir_eval(&program, in, arena, &out, 0, &diags) && halves_agree(out);
 }
 
-static bool parts_agree(Rewrite *rw, const Expr *fold)
+// Gives the elements names, where a sample makes them of leaves.
+static Expr *of_leaves(Rewrite *rw, const Expr *sample, Param *const *elem,
+                       Param *const *leaf, Expr *body)
+{
+    for (int i = 0; i < ELEMENTS; i++) {
+        Expr *part[LEAVES_MOST];
+        for (int k = 0; k < sample->nparam; k++)
+            part[k] = use(rw, leaf[i * sample->nparam + k]);
+        body = expr_let(rw->ir, elem[i], call_all(rw, sample, (const Expr *const *)part),
+                        body);
+    }
+    return body;
+}
+
+// sample: NULL: elements are any values.
+static bool parts_agree(Rewrite *rw, const Expr *fold, const Expr *sample)
 {
     Arena *arena = rw->ir->arena;
     Free free = {.arena = arena};
-    if (!find_free(&free, fold->fun) || !find_free(&free, fold->arg[0]))
+    if (!find_free(&free, fold->fun) || !find_free(&free, fold->arg[0]) ||
+        (sample && !find_free(&free, sample)))
         return false;
-    Param *param[ELEMENTS + FREE_MOST];
+    Param *param[PARAMS_MOST], *elem[ELEMENTS];
+    int n = ELEMENTS * (sample ? sample->nparam : 1);
     for (int i = 0; i < ELEMENTS; i++)
-        param[i] = param_new(rw->ir, "x", data_of(fold)->type->elem);
+        elem[i] = param_new(rw->ir, "x", sample ? NULL : data_of(fold)->type->elem);
+    for (int i = 0; i < n; i++)
+        param[i] = sample ? param_new(rw->ir, "v", sample->params[i % sample->nparam]->type)
+                          : elem[i];
     for (int i = 0; i < free.n; i++)
-        param[ELEMENTS + i] = free.at[i];
+        param[n++] = free.at[i];
     Diags diags = {.arena = arena};
-    Expr *body = both_ways(rw, fold, param);
+    Expr *body = both_ways(rw, fold, elem);
+    if (sample)
+        body = of_leaves(rw, sample, elem, param, body);
     if (!ir_infer_expr(rw->ir, body, &diags))
         return false;
-    Function trial = {.name = "trial",
-                      .nparam = ELEMENTS + free.n,
-                      .params = param,
-                      .result = body->type,
-                      .body = body};
+    Function trial = {
+        .name = "trial", .nparam = n, .params = param, .result = body->type, .body = body};
     bool agree = true;
     for (int i = 0; i < TRIALS && agree; i++)
         agree = agrees_on(rw->ir, &trial, i);
@@ -233,7 +257,73 @@ bool folds_by_parts(const Expr *fold)
     Rewrite rw = {ir_new(), NULL};
     bool parts = !adds_up_others(fold->fun) &&
                  one_plain_type(rw.ir, to, data_of(fold)->type->elem) &&
-                 parts_agree(&rw, fold);
+                 (parts_agree(&rw, fold, NULL) ||
+                  (fold->fun->sample && parts_agree(&rw, fold, fold->fun->sample)));
     ir_free(rw.ir);
     return parts;
+}
+
+// What a program folds ------------------------------------------------------------------
+
+// Lets around an expression.
+typedef struct Bound Bound;
+struct Bound {
+    const Expr *let;
+    const Bound *outer;
+};
+
+typedef struct {
+    Rewrite rw;
+    Param *leaf[LEAVES_MOST];
+    int n;
+} Sample;
+
+// An element of a list: what maps and zips make it of. NULL: there are too many leaves.
+static Expr *element_of_data(Sample *s, const Expr *data, const Bound *bound)
+{
+    for (; data->kind == E_PARAM && bound; bound = bound->outer)
+        if (bound->let->param == data->param)
+            data = bound->let->arg[0];
+    if (is_dims(data, P_MAP, 1)) {
+        Expr *in = element_of_data(s, data_of(data), bound);
+        return in ? call(&s->rw, data->fun, in) : NULL;
+    }
+    if (is_dims(data, P_ZIP, 1)) {
+        Expr *part[PARTS_MAX];
+        for (int i = 0; i < data->narg; i++)
+            if (i == PARTS_MAX || !(part[i] = element_of_data(s, data->arg[i], bound)))
+                return NULL;
+        return expr_tuple(s->rw.ir, part, data->narg);
+    }
+    if (s->n == LEAVES_MOST)
+        return NULL;
+    s->leaf[s->n] = param_new(s->rw.ir, "v", data->type->elem);
+    return use(&s->rw, s->leaf[s->n++]);
+}
+
+static void note_sample(Ir *ir, const Expr *fold, const Bound *bound)
+{
+    Sample s = {.rw = {ir, NULL}};
+    const Expr *data = data_of(fold);
+    Expr *element =
+        type_holds_array(data->type->elem) ? NULL : element_of_data(&s, data, bound);
+    if (element && element->kind != E_PARAM)
+        fold->fun->sample =
+            expr_lambda(ir, arena_copy(ir->arena, s.leaf, sizeof s.leaf), s.n, element);
+}
+
+static void note_below(Ir *ir, const Expr *expr, const Bound *bound)
+{
+    if (is_dims(expr, P_REDUCE, 1) || is_dims(expr, P_SCAN, 1))
+        note_sample(ir, expr, bound);
+    Bound let = {expr, bound};
+    if (expr->fun)
+        note_below(ir, expr->fun, bound);
+    for (int i = 0; i < expr->narg; i++)
+        note_below(ir, expr->arg[i], expr->kind == E_LET && i == 1 ? &let : bound);
+}
+
+void note_samples(Ir *ir, Expr *expr)
+{
+    note_below(ir, expr, NULL);
 }

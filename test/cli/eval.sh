@@ -140,6 +140,8 @@ passes "points that it chooses" "$FOREWARP" explore examples/scal.fw -s N=4096 -
 sed '3s/"trials":\[\[/"trials":[[1,/' "$tmp/sweep.jsonl" >"$tmp/bad.jsonl"
 fails 2 "line 3 is not a run" "$FOREWARP" eval picks data/h200-kernels.csv "$tmp/bad.jsonl"
 fails 2 "name the measured kernels" "$FOREWARP" eval picks data/h200-kernels.csv
+grep -e '"device"' -e '"class": *"rows"' "$tmp/sweep.jsonl" >"$tmp/rows.jsonl"
+fails 2 "are of one class" "$FOREWARP" eval picks data/h200-kernels.csv "$tmp/rows.jsonl"
 fails 2 "is not for" "$FOREWARP" explore examples/scal.fw -s N=64 --unchecked -n 2 -q --csv -
 fails 2 "is not for" "$FOREWARP" explore examples/scal.fw -s N=64 --model "$tmp/picks.json" -n 2 -q --csv -
 # The commands that end the pages of the papers name files that are there.

@@ -19,6 +19,9 @@ typedef struct {
     "fun mix(a, b: int): int = 3 * a - b\n"                                                \
     "fun soft(a, b: float): float = (a + 2*b) / 3\n"
 
+// Of pairs of a count and a value: by parts only where counts are not negative.
+#define LAST_VALUE "reduce(\\a b -> (a.0 + b.0, if b.0 > 0 then b.1 else a.1), (0, 0))"
+
 static const Instance instances[] = {
     {"splitJoin", "def p(x: [N]int) = map(twice, x)", "root", "1234"},
     {"splitJoin", "def p(x: [N][M]int) = map2(twice, x)", "root", "123 245"},
@@ -442,6 +445,14 @@ static const Instance instances[] = {
      "(-1, "
      "-1), zip(r, array(M, \\k -> k))).1, x)",
      "f.0", "1238 124"},
+    // By parts for what a map makes, and not for any numbers of elements.
+    {"reduceLcl",
+     "def p(x: [N][M]int) = mapWrg0(\\r -> (map(\\v -> (1, v), r) |> " LAST_VALUE ").1, x)",
+     "f.0", "1238 124"},
+    {"reduceLcl",
+     "def p(x: [N][M]int) = mapWrg0(\\r -> let ones = map(\\v -> 1, r) in "
+     "(zip(ones, r) |> " LAST_VALUE ").1, x)",
+     "f.1.0", "1238 124"},
     {"reduceLcl",
      "def p(x: [3][900]int) = mapWrg0(\\r -> reduce(\\a b -> if b.0 > a.0 then b else a, "
      "(-1, -1), zip(r, array(900, \\k -> k))).1, x)",

@@ -117,7 +117,7 @@ static int try_once(const Instance *instance, Rng *rng)
     assert_true(path_parse(instance->path, &path));
     int rule = rule_find(instance->rule);
     assert_true(rule >= 0);
-    Expr *left = bound ? bound->main->body : NULL;
+    Expr *left = bound ? rewrite_begin(bound->ir, bound->main->body) : NULL;
     Expr *right = left ? rewrite_at(bound->ir, left, &path, (RuleId)rule, &args) : NULL;
     if (right) {
         Diags diags = {.arena = l.arena};
@@ -231,6 +231,15 @@ static const Refusal refusals[] = {
     {"reduceLcl",
      "def p(x: [4][8]int) = mapWrg0(\\r -> reduce(\\y v -> (y.0 + v.1, y.1 - v.0), (0, 0), "
      "zip(r, r)), x)",
+     "f",
+     {2, {2, 1}}},
+    {"reduceLcl",
+     "def p(x: [4][8]int) = mapWrg0(\\r -> zip(r, r) |> " LAST_VALUE ", x)",
+     "f",
+     {2, {2, 1}}},
+    {"reduceLcl",
+     "def p(x: [4][8]int) = mapWrg0(\\r -> map(\\v -> (1, v), r) |> "
+     "reduce(\\a b -> (a.0 + b.0, a.1 + b.1 / b.0), (0, 0)), x)",
      "f",
      {2, {2, 1}}},
     {"reduceMapInterchange",
@@ -372,7 +381,8 @@ static void test_guards_refuse(void **state)
         assert_non_null(path_find(l.program->main->body, &path));
         int rule = rule_find(refusals[i].rule);
         assert_true(rule >= 0);
-        if (rewrite_at(l.ir, l.program->main->body, &path, (RuleId)rule, &refusals[i].args))
+        Expr *body = rewrite_begin(l.ir, l.program->main->body);
+        if (rewrite_at(l.ir, body, &path, (RuleId)rule, &refusals[i].args))
             fail_msg("%s matches %s", refusals[i].rule, refusals[i].def);
         unload(&l);
     }

@@ -266,20 +266,20 @@ bool folds_by_parts(const Expr *fold)
 // What a program folds ------------------------------------------------------------------
 
 // Lets around an expression.
-typedef struct Bound Bound;
-struct Bound {
+typedef struct FoldLet FoldLet;
+struct FoldLet {
     const Expr *let;
-    const Bound *outer;
+    const FoldLet *outer;
 };
 
 typedef struct {
     Rewrite rw;
     Param *leaf[LEAVES_MOST];
     int n;
-} Sample;
+} Sampled;
 
 // An element of a list: what maps and zips make it of. NULL: there are too many leaves.
-static Expr *element_of_data(Sample *s, const Expr *data, const Bound *bound)
+static Expr *element_of_data(Sampled *s, const Expr *data, const FoldLet *bound)
 {
     for (; data->kind == E_PARAM && bound; bound = bound->outer)
         if (bound->let->param == data->param)
@@ -301,9 +301,9 @@ static Expr *element_of_data(Sample *s, const Expr *data, const Bound *bound)
     return use(&s->rw, s->leaf[s->n++]);
 }
 
-static void note_sample(Ir *ir, const Expr *fold, const Bound *bound)
+static void note_sample(Ir *ir, const Expr *fold, const FoldLet *bound)
 {
-    Sample s = {.rw = {ir, NULL}};
+    Sampled s = {.rw = {ir, NULL}};
     const Expr *data = data_of(fold);
     Expr *element =
         type_holds_array(data->type->elem) ? NULL : element_of_data(&s, data, bound);
@@ -312,11 +312,11 @@ static void note_sample(Ir *ir, const Expr *fold, const Bound *bound)
             expr_lambda(ir, arena_copy(ir->arena, s.leaf, sizeof s.leaf), s.n, element);
 }
 
-static void note_below(Ir *ir, const Expr *expr, const Bound *bound)
+static void note_below(Ir *ir, const Expr *expr, const FoldLet *bound)
 {
     if (is_dims(expr, P_REDUCE, 1) || is_dims(expr, P_SCAN, 1))
         note_sample(ir, expr, bound);
-    Bound let = {expr, bound};
+    FoldLet let = {expr, bound};
     if (expr->fun)
         note_below(ir, expr->fun, bound);
     for (int i = 0; i < expr->narg; i++)

@@ -183,10 +183,17 @@ bool file_pack(const char *path, const void *bytes, size_t len)
 {
     if (!path_ends(path, ".gz"))
         return file_write(path, bytes, len);
-    errno = 0;
-    gzFile file = gzopen(path, "wb9");
-    bool ok = file && gzwrite(file, bytes, (unsigned)len) == (int)len;
-    return file && gzclose(file) == Z_OK && ok;
+    enum { GZIP = 16 + MAX_WBITS, MEMORY = 8 };
+    z_stream stream = {.next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (uInt)len};
+    if (deflateInit2(&stream, 9, Z_DEFLATED, GZIP, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
+        out_of_memory(0);
+    size_t most = deflateBound(&stream, len);
+    AUTO_FREE char *packed = xmalloc(most);
+    stream.next_out = (Bytef *)packed;
+    stream.avail_out = (uInt)most;
+    deflate(&stream, Z_FINISH);
+    deflateEnd(&stream);
+    return file_write(path, packed, stream.total_out);
 }
 
 bool file_mkdirs(const char *path)

@@ -67,7 +67,7 @@ bool model_save(const Model *model, const char *path, Diags *diags)
                   model->kind->name, "features", features, "fingerprint",
                   model->fingerprint, "fit", model->kind->save(model->fit));
     AUTO_FREE char *text = json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
-    bool ok = file_write(path, text, strlen(text));
+    bool ok = file_pack(path, text, strlen(text));
     if (!ok)
         diag_world(diags, "M001", "cannot write %s: %s", path, strerror(errno));
     return ok;

@@ -133,6 +133,8 @@ holds "so are demands" "$tmp/j" \
     '(lambda rank: rank["waits for memory and operations"] != rank["nothing"])({r["without"]: r["rank"] for r in j["left_out"]})'
 fails 2 "is not for" "$FOREWARP" eval terms data/h200-kernels.csv "$tmp/shaped.jsonl" --repeat 2
 passes "fit picks" "$FOREWARP" fit picks data/h200-kernels.csv "$tmp/sweep.jsonl" -o "$tmp/picks.json"
+passes "fit picks, compressed" "$FOREWARP" fit picks data/h200-kernels.csv "$tmp/sweep.jsonl" -o "$tmp/picks.json.gz"
+gzip -dc "$tmp/picks.json.gz" | cmp -s - "$tmp/picks.json" && ok "the same model" || not_ok "the same model"
 holds "a model of terms" "$tmp/picks.json" '"far memory" in j["features"] and "occupancy" in j["features"]'
 passes "points that it chooses" "$FOREWARP" explore examples/scal.fw -s N=4096 --derived -n 8 \
     --model "$tmp/picks.json" --device-model nvidia-h200 -q --csv "$tmp/chosen.csv"

@@ -42,6 +42,11 @@ Expr *make_nest(Rewrite *rw, Pattern p, int dims, const int64_t *par, Expr *f, E
 // f(value): a copy of the body of a lambda of one parameter. The value is bound by a let if
 // it is a computation used more than once.
 Expr *call(Rewrite *rw, const Expr *lambda, Expr *value);
+// What follows lets, with values for some names. Values of lets that mention none of them
+// are shared and not copied, so only one of the two may go on: a copy for each step of a
+// program of a thousand lets would take gigabytes.
+Expr *rest_with(Rewrite *rw, const Expr *rest, Param *const *name, const Expr *const *value,
+                int n);
 // The lambda's body with values for all its parameters.
 Expr *call_all(Rewrite *rw, const Expr *lambda, const Expr *const *value);
 // A copy of a start value, written so that it keeps its type where nothing asks for one.

@@ -91,7 +91,7 @@ Expr *rule_letInline(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (at->kind != E_LET)
         return NULL;
     Expr *value = start_value(rw, at->arg[0]);
-    return expr_replace(rw->ir, at->arg[1], at->param, value);
+    return rest_with(rw, at->arg[1], &at->param, (const Expr *const[]){value}, 1);
 }
 
 // What a pattern with numbers that are all 0 is given.

@@ -253,7 +253,7 @@ Expr *rule_letTuple(Rewrite *rw, const Expr *at, const RuleArgs *args)
         Expr *field = make_lambda(rw, t, expr_get(rw->ir, use(rw, t), i));
         of[i] = make_map(rw, parts.dims, field, use(rw, all));
     }
-    return expr_let(rw->ir, all, value, expr_replace_all(rw->ir, rest, name, of, n));
+    return expr_let(rw->ir, all, value, rest_with(rw, rest, name, of, n));
 }
 
 // A layout of a zip ---------------------------------------------------------------------

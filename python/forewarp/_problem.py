@@ -226,13 +226,15 @@ class Problem:
     """What to compute, with its sizes.
 
     source: a program's text, or the path of a program (.fw), a script (.fws) or a problem file
-    (.json); name: of a text, in messages. The other arguments are sizes: N=4096; or ranges of
+    (.json); name: of a text, in messages; math: how exact float is, "standard", "exact", "strict"
+    (the same bits from every kernel) or "fast". The other arguments are sizes: N=4096; or ranges of
     them, N=(1024, 16384) or N=(1024, 16384, 64) for the multiples of 64: a kernel then takes
     arrays of any size in the range.
     Error: a wrong program, or sizes that are missing or wrong; the text shows the place.
     """
 
-    def __init__(self, source: Union[str, os.PathLike[str]], /, *, name: str = "program", **sizes: Any):
+    def __init__(self, source: Union[str, os.PathLike[str]], /, *, name: str = "program",
+                 math: str | None = None, **sizes: Any):  # fmt: skip
         bound = packed(",".join(f"{size}={_options.size(size, n)}" for size, n in sizes.items()))
         if not isinstance(source, (str, os.PathLike)):
             raise _options.wrong_type("source is the text of a program, or the path of a file", source)
@@ -242,6 +244,8 @@ class Problem:
         else:
             made = call(lib.fw_problem_parse, packed(name), packed(source), bound)
         self._c = own(made, lib.fw_problem_free)
+        if math is not None:
+            call(lib.fw_problem_math, made, packed(_options.words("math", math)))
         self._lock = threading.Lock()
         self.arguments = tuple(self._argument(i) for i in range(lib.fw_problem_arguments(made)))
         self.inputs = tuple(a for a in self.arguments if a.input)

@@ -168,6 +168,26 @@ void fw_problem_free(fw_problem *problem)
     free(problem);
 }
 
+int fw_problem_math(fw_problem *problem, const char *how, char **message)
+{
+    if (!api_given(problem, "problem", message) || !api_given(how, "how", message))
+        return 0;
+    Diags diags = {.arena = arena_new()};
+    Problem *p = problem->problem;
+    Math math;
+    bool ok = p->program ? math_find(how, &math) ||
+                               diag_error(&diags, span_none, "C016",
+                                          "float is standard, exact, strict or fast, "
+                                          "and not `%s`",
+                                          how)
+                         : diag_error(&diags, span_none, "C035",
+                                      "a template says in \"options\" how exact float is");
+    if (ok)
+        p->program->math = p->bound->math = p->general->math = math;
+    api_message(&diags, message);
+    return ok;
+}
+
 const char *fw_problem_label(const fw_problem *problem)
 {
     return problem ? problem->label : NULL;

@@ -80,10 +80,14 @@ static HelpRow metric_row(int i)
 {
     static const char time_doc[] = "one run, the least of several; what is best without "
                                    "--objective";
+    static const HelpRow own[] = {
+        {"flops", "", "operations on floating numbers of one run (programs only)", NULL},
+        {"bytes", "", "what any kernel must read and write in one run", "B"},
+        {0}};
     if (i == 0)
         return (HelpRow){"time", "", time_doc, "ms"};
-    if (i == 1 + MEASURES)
-        return (HelpRow){0};
+    if (i > MEASURES)
+        return own[i - MEASURES - 1];
     const MeasureRow *row = &measure_row[i - 1];
     return (HelpRow){row->name, "", row->doc, row->unit[0] ? row->unit : NULL};
 }

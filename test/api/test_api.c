@@ -85,6 +85,11 @@ static void test_problem(void **state)
     assert_null(message);
     assert_true(fw_problem_bytes(problem) == 8000);
     assert_string_equal(fw_problem_label(problem), "twice N=1000");
+    assert_true(fw_problem_math(problem, "strict", &message));
+    assert_false(fw_problem_math(problem, "loose", &message));
+    assert_non_null(strstr(message, "and not `loose`"));
+    fw_free_text(message);
+    message = NULL;
     assert_int_equal(fw_problem_arguments(problem), 2);
     assert_true(fw_problem_argument(problem, 0, &a));
     assert_string_equal(a.name, "x");
@@ -99,6 +104,9 @@ static void test_problem(void **state)
     assert_non_null(problem);
     assert_true(fw_problem_bytes(problem) == 2 * 64 * 32 * 4);
     assert_int_equal(fw_problem_arguments(problem), 2);
+    assert_false(fw_problem_math(problem, "strict", &message));
+    assert_non_null(strstr(message, "options"));
+    fw_free_text(message);
     fw_problem_free(problem);
 }
 

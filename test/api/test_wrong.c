@@ -115,6 +115,10 @@ static void test_null_objects(void **state)
     expect_null(&m);
     assert_int_equal(fw_wisdom_import(f->store, NULL, "", &m), -1);
     expect_null(&m);
+    assert_false(fw_problem_math(NULL, "strict", &m));
+    expect_null(&m);
+    assert_false(fw_problem_math(problem, NULL, &m));
+    expect_null(&m);
     assert_int_equal(fw_wisdom_import(f->store, "x", NULL, &m), -1);
     expect_null(&m);
     assert_false(fw_wisdom_forget(f->store, NULL, f->host, &m));

@@ -116,3 +116,14 @@ def test_frame(twice, store):
     pytest.importorskip("pandas")
     frame = twice.tune("host", trials=3, store=store).frame()
     assert {"bx", "status", "time"} <= set(frame.columns) and len(frame) >= 2
+
+
+def test_math(tmp_path):
+    store = tmp_path / "trials.db"
+    strict = forewarp.Problem(TWICE, N=1000, math="strict")
+    strict.tune("host", trials=2, store=store)
+    assert strict.tune("host", rigor="wisdom-only", store=store).origin == "wisdom"
+    with pytest.raises(forewarp.Error):  # plans of another exactness are others
+        forewarp.Problem(TWICE, N=1000).tune("host", rigor="wisdom-only", store=store)
+    with pytest.raises(forewarp.Error, match="and not `loose`"):
+        forewarp.Problem(TWICE, N=1000, math="loose")

@@ -108,11 +108,11 @@ FW_API fw_problem *fw_problem_parse(const char *name, const char *text, const ch
                                     char **message);
 FW_API void fw_problem_free(fw_problem *problem);
 
-/* Says how exact float is in the kernels of a program or a script, before a plan or a search
- * is made: "standard", "exact", "strict" (the same bits from every kernel) or "fast". Plans
- * are kept apart by it.
- *   error   0: another word, or the problem is a template, whose options say this. 1: done
- *   source  doc/language.md, Exactness of float; doc/exactness.md, The same bits */
+/* Says how exact float is in the kernels of a program or a script, before a plan or a
+ * search is made: "standard", "exact", "strict" (the same bits from every kernel) or
+ * "fast". Plans are kept apart by it.
+ *   error   0: another word, or a problem that is a template, whose options say this
+ *   source  doc/language.md (Exactness of float), doc/exactness.md (The same bits) */
 FW_API int fw_problem_math(fw_problem *problem, const char *how, char **message);
 
 /* "jacobi2d N=4096 M=4096": what messages and wisdom call it. */

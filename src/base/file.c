@@ -185,15 +185,17 @@ bool file_pack(const char *path, const void *bytes, size_t len)
         return file_write(path, bytes, len);
     enum { GZIP = 16 + MAX_WBITS, MEMORY = 8 };
     z_stream stream = {.next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (uInt)len};
-    if (deflateInit2(&stream, 9, Z_DEFLATED, GZIP, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
-        out_of_memory(0);
+    errno = EFBIG;
+    if (compressBound(len) > UINT_MAX / 2 ||
+        deflateInit2(&stream, 9, Z_DEFLATED, GZIP, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
+        return false;
     size_t most = deflateBound(&stream, len);
     AUTO_FREE char *packed = xmalloc(most);
     stream.next_out = (Bytef *)packed;
     stream.avail_out = (uInt)most;
-    deflate(&stream, Z_FINISH);
+    bool ok = deflate(&stream, Z_FINISH) == Z_STREAM_END;
     deflateEnd(&stream);
-    return file_write(path, packed, stream.total_out);
+    return ok && file_write(path, packed, stream.total_out);
 }
 
 bool file_mkdirs(const char *path)

@@ -27,14 +27,14 @@ static void take_answer(Infos *infos, Arena *arena, const char *kind, const json
         diag_warning(diags, span_none, "", "no %s device found: %s", kind, advice);
 }
 
-// A worker that ends without an answer is asked once more: somebody may have killed it.
+// A worker that somebody killed before its answer is asked once more.
 static void list_kind(Infos *infos, Arena *arena, const char *kind,
                       const WorkerPlace *place, const Stop *stop, Diags *diags)
 {
     json_t *answer = NULL;
     AutoBuf why = buf_new();
-    bool ended = true;
-    for (int round = 0; round < 2 && ended; round++) {
+    bool ended = true, killed = true;
+    for (int round = 0; round < 2 && killed; round++) {
         Worker worker;
         if (!worker_start(&worker, place, diags))
             return;
@@ -42,7 +42,7 @@ static void list_kind(Infos *infos, Arena *arena, const char *kind,
                     0, LIST_LIMIT_S);
         ended = worker_wait(&worker, 1, stop, &answer) && !answer;
         buf_clear(&why);
-        worker_end(&worker, &why);
+        killed = worker_end(&worker, &why) && ended;
     }
     if (answer)
         take_answer(infos, arena, kind, answer, diags);

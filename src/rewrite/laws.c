@@ -80,7 +80,8 @@ bool is_commutative(const Expr *fold)
 
 // Associating -------------------------------------------------------------------------
 
-enum { ELEMENTS = 4, LEAVES_MOST = 8, FREE_MOST = 16, TRIALS = 16 };
+// Of TRIALS, TELLING must end in finite numbers; else nothing is known.
+enum { ELEMENTS = 6, LEAVES_MOST = 8, FREE_MOST = 16, TRIALS = 16, TELLING = 4 };
 enum { PARAMS_MOST = ELEMENTS * LEAVES_MOST + FREE_MOST };
 
 // The names that a function of scalars uses from outside; false where there are too many,
@@ -113,10 +114,10 @@ static bool find_free(Free *f, const Expr *expr)
     return true;
 }
 
-// The fold of some elements.
-static Expr *folded(Rewrite *rw, const Expr *fold, Param *const *elem, int n)
+// Goes on with some elements.
+static Expr *folded_from(Rewrite *rw, const Expr *fold, Expr *from, Param *const *elem,
+                         int n)
 {
-    Expr *from = start_value(rw, fold->arg[0]);
     for (int i = 0; i < n; i++) {
         Param *acc = fresh(rw, "acc");
         Expr *next =
@@ -126,23 +127,45 @@ static Expr *folded(Rewrite *rw, const Expr *fold, Param *const *elem, int n)
     return from;
 }
 
-// All elements in order, and the same in two parts. What is folded always begins with the
-// start value, so that nothing else need hold; but the parts of a reduction may be filled
-// up with start values, even the whole of one.
-static Expr *both_ways(Rewrite *rw, const Expr *fold, Param *const *elem)
+static Expr *folded(Rewrite *rw, const Expr *fold, Param *const *elem, int n)
 {
-    enum { HALF = ELEMENTS / 2 };
-    Expr *whole = folded(rw, fold, elem, ELEMENTS), *start = start_value(rw, fold->arg[0]);
-    Param *a = fresh(rw, "a"), *b = fresh(rw, "b");
-    Expr *all = call_all(rw, fold->fun, (const Expr *[]){use(rw, a), use(rw, b)});
-    if (expr_is(fold, P_REDUCE))
-        all = call_all(
-            rw, fold->fun,
-            (const Expr *[]){
-                all, call_all(rw, fold->fun, (const Expr *[]){start, copy_of(rw, start)})});
-    Expr *left = folded(rw, fold, elem, HALF), *right = folded(rw, fold, elem + HALF, HALF);
-    Expr *parts = expr_let(rw->ir, a, left, expr_let(rw->ir, b, right, all));
-    return expr_tuple(rw->ir, (Expr *[]){whole, parts}, 2);
+    return folded_from(rw, fold, start_value(rw, fold->arg[0]), elem, n);
+}
+
+// In two parts, the first of n elements, which go on from the start value. The parts of a
+// reduction may be filled up with start values, even the whole of one.
+static Expr *in_two(Rewrite *rw, const Expr *fold, Param *const *elem, int n)
+{
+    Param *part[] = {fresh(rw, "a"), fresh(rw, "b"), fresh(rw, "e"), fresh(rw, "z")};
+    int parts = expr_is(fold, P_REDUCE) ? 4 : 2;
+    Expr *value[] = {folded(rw, fold, elem, n), folded(rw, fold, elem + n, ELEMENTS - n),
+                     folded(rw, fold, &part[3], 1), start_value(rw, fold->arg[0])};
+    Expr *all = folded(rw, fold, part, parts);
+    for (int i = 0; i < parts; i++)
+        all = expr_let(rw->ir, part[i], value[i], all);
+    return all;
+}
+
+// In three parts, of which the last two are combined first.
+static Expr *in_three(Rewrite *rw, const Expr *fold, Param *const *elem)
+{
+    enum { THIRD = ELEMENTS / 3 };
+    Param *part[] = {fresh(rw, "a"), fresh(rw, "b"), fresh(rw, "c")};
+    Expr *all = folded_from(rw, fold, use(rw, part[1]), &part[2], 1);
+    Param *last = fresh(rw, "d");
+    all = expr_let(rw->ir, last, all, folded_from(rw, fold, use(rw, part[0]), &last, 1));
+    for (int i = 0; i < 3; i++)
+        all = expr_let(rw->ir, part[i], folded(rw, fold, elem + i * THIRD, THIRD), all);
+    return all;
+}
+
+// All elements in order, and the same in parts.
+enum { WAYS = 4 };
+static Expr *all_ways(Rewrite *rw, const Expr *fold, Param *const *elem)
+{
+    Expr *way[WAYS] = {folded(rw, fold, elem, ELEMENTS), in_two(rw, fold, elem, 1),
+                       in_two(rw, fold, elem, ELEMENTS - 2), in_three(rw, fold, elem)};
+    return expr_tuple(rw->ir, way, WAYS);
 }
 
 static bool close_enough(Scalar scalar, double a, double b)
@@ -153,12 +176,17 @@ static bool close_enough(Scalar scalar, double a, double b)
     return (isnan(a) && isnan(b)) || fabs(a - b) <= rounding * fmax(1, fabs(a));
 }
 
-static bool halves_agree(const Value *value)
+// told: of each scalar, how often it was finite.
+static bool ways_agree(const Value *value, int *told)
 {
-    int n = value->nplane / 2;
-    for (int p = 0; p < n; p++)
-        if (!close_enough(value->scalar[p], value->plane[p][0], value->plane[n + p][0]))
-            return false;
+    int n = value->nplane / WAYS;
+    for (int p = 0; p < n; p++) {
+        told[p] += isfinite(value->plane[p][0]);
+        for (int way = 1; way < WAYS; way++)
+            if (!close_enough(value->scalar[p], value->plane[p][0],
+                              value->plane[way * n + p][0]))
+                return false;
+    }
     return true;
 }
 
@@ -185,17 +213,52 @@ static void draw(Value *value, int seed)
     }
 }
 
-static bool agrees_on(Ir *ir, const Function *trial, int seed)
+static void shift(Value *value, double by)
 {
-    Arena *arena = ir->arena;
-    Program program = {.ir = ir, .main = (Function *)trial};
-    Diags diags = {.arena = arena};
+    for (int p = 0; p < value->nplane; p++)
+        if (value->scalar[p] != S_BOOL)
+            value->plane[p][0] = scalar_round(value->scalar[p], value->plane[p][0] + by);
+}
+
+// A function of elements, or of the leaves that they are made of.
+typedef struct {
+    Function of;
+    VEC(double) literals; // of a sample: near them its functions may decide
+    int *told;
+    Arena *arena;
+} Law;
+
+static void note_literal(const Expr *expr, void *user)
+{
+    Law *law = user;
+    if (expr->kind == E_LITERAL)
+        VEC_PUSH(law->arena, &law->literals, expr->number);
+}
+
+static bool agrees_on(Ir *ir, Law *law, int seed)
+{
+    Program program = {.ir = ir, .main = &law->of};
+    Diags diags = {.arena = law->arena};
     Value *in[PARAMS_MOST], *out = NULL;
-    for (int i = 0; i < trial->nparam; i++) {
-        in[i] = value_new(arena, trial->params[i]->type);
+    for (int i = 0; i < law->of.nparam; i++) {
+        in[i] = value_new(law->arena, law->of.params[i]->type);
         draw(in[i], seed * 64 + i);
+        if (law->literals.len && seed % 2)
+            shift(in[i], law->literals.at[(seed / 2 + i) % law->literals.len]);
     }
-    return ir_eval(&program, in, arena, &out, 0, &diags) && halves_agree(out);
+    return ir_eval(&program, in, law->arena, &out, 0, &diags) && ways_agree(out, law->told);
+}
+
+static bool agrees(Ir *ir, Law *law, int nscalar)
+{
+    law->told = NEW_ARRAY(law->arena, int, nscalar);
+    for (int i = 0; i < TRIALS; i++)
+        if (!agrees_on(ir, law, i))
+            return false;
+    for (int i = 0; i < nscalar; i++)
+        if (law->told[i] < TELLING)
+            return false;
+    return true;
 }
 
 // Gives the elements names, where a sample makes them of leaves.
@@ -220,27 +283,31 @@ static bool parts_agree(Rewrite *rw, const Expr *fold, const Expr *sample)
     if (!find_free(&free, fold->fun) || !find_free(&free, fold->arg[0]) ||
         (sample && !find_free(&free, sample)))
         return false;
+    const Type *elem_type = data_of(fold)->type->elem;
     Param *param[PARAMS_MOST], *elem[ELEMENTS];
     int n = ELEMENTS * (sample ? sample->nparam : 1);
     for (int i = 0; i < ELEMENTS; i++)
-        elem[i] = param_new(rw->ir, "x", sample ? NULL : data_of(fold)->type->elem);
+        elem[i] = param_new(rw->ir, "x", sample ? NULL : elem_type);
     for (int i = 0; i < n; i++)
         param[i] = sample ? param_new(rw->ir, "v", sample->params[i % sample->nparam]->type)
                           : elem[i];
     for (int i = 0; i < free.n; i++)
         param[n++] = free.at[i];
     Diags diags = {.arena = arena};
-    Expr *body = both_ways(rw, fold, elem);
+    Expr *body = all_ways(rw, fold, elem);
     if (sample)
         body = of_leaves(rw, sample, elem, param, body);
     if (!ir_infer_expr(rw->ir, body, &diags))
         return false;
-    Function trial = {
-        .name = "trial", .nparam = n, .params = param, .result = body->type, .body = body};
-    bool agree = true;
-    for (int i = 0; i < TRIALS && agree; i++)
-        agree = agrees_on(rw->ir, &trial, i);
-    return agree;
+    Law law = {.of = {.name = "law",
+                      .nparam = n,
+                      .params = param,
+                      .result = body->type,
+                      .body = body},
+               .arena = arena};
+    if (sample)
+        expr_each(sample, note_literal, &law);
+    return agrees(rw->ir, &law, type_leaves(elem_type));
 }
 
 // What a fold gives, and what it is given: one type of scalars, or tuples of them.
@@ -272,18 +339,24 @@ struct FoldLet {
     const FoldLet *outer;
 };
 
+// A chain of more maps and zips is not followed: each is copied with all below it.
+enum { PATTERNS_MOST = 16 };
+
 typedef struct {
     Rewrite rw;
     Param *leaf[LEAVES_MOST];
-    int n;
+    int n, patterns;
 } Sampled;
 
-// An element of a list: what maps and zips make it of. NULL: there are too many leaves.
+// An element of a list: what maps and zips make it of scalars. NULL: of too many, or of
+// arrays.
 static Expr *element_of_data(Sampled *s, const Expr *data, const FoldLet *bound)
 {
     for (; data->kind == E_PARAM && bound; bound = bound->outer)
         if (bound->let->param == data->param)
             data = bound->let->arg[0];
+    if (s->patterns++ == PATTERNS_MOST)
+        return NULL;
     if (is_dims(data, P_MAP, 1)) {
         Expr *in = element_of_data(s, data_of(data), bound);
         return in ? call(&s->rw, data->fun, in) : NULL;
@@ -295,7 +368,7 @@ static Expr *element_of_data(Sampled *s, const Expr *data, const FoldLet *bound)
                 return NULL;
         return expr_tuple(s->rw.ir, part, data->narg);
     }
-    if (s->n == LEAVES_MOST)
+    if (s->n == LEAVES_MOST || type_holds_array(data->type->elem))
         return NULL;
     s->leaf[s->n] = param_new(s->rw.ir, "v", data->type->elem);
     return use(&s->rw, s->leaf[s->n++]);
@@ -314,7 +387,8 @@ static void note_sample(Ir *ir, const Expr *fold, const FoldLet *bound)
 
 static void note_below(Ir *ir, const Expr *expr, const FoldLet *bound)
 {
-    if (is_dims(expr, P_REDUCE, 1) || is_dims(expr, P_SCAN, 1))
+    bool tuples = is_dims(expr, P_REDUCE, 1) && expr->type->kind == T_TUPLE;
+    if (tuples || is_dims(expr, P_SCAN, 1))
         note_sample(ir, expr, bound);
     FoldLet let = {expr, bound};
     if (expr->fun)

@@ -87,7 +87,7 @@ Expr *rule_foldAgain(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return fold_value(rw, let->arg[1], &again) ? let : NULL;
 }
 
-// What follows both is shared with at, and not copied.
+// What follows both is shared with at, and not copied: only one of the two may go on.
 Expr *rule_letSwap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     const Expr *second = at->arg[1];

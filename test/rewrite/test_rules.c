@@ -242,6 +242,39 @@ static const Refusal refusals[] = {
      "reduce(\\a b -> (a.0 + b.0, a.1 + b.1 / b.0), (0, 0)), x)",
      "f",
      {2, {2, 1}}},
+    // No finite numbers; a part after the start value; start values behind a part; parts of
+    // many elements; beyond a number that the map names; elements made of arrays.
+    {"reduceLcl",
+     "def p(x: [4][8]float) = mapWrg0(\\r -> map(\\v -> (1, sqrt(v - 1000)), r) |> "
+     "reduce(\\a b -> (a.0 + b.0, (a.1 + b.1) / 2), (0, 0)), x)",
+     "f",
+     {2, {2, 1}}},
+    {"reduceLcl",
+     "def p(x: [4][8]int) = mapWrg0(\\r -> map(\\v -> (1, v), r) |> reduce(\\a b -> (a.0 + "
+     "b.0, "
+     "if a.0 == 0 then (if b.0 > 1 then 0 else b.1) else a.1 + b.1), (0, 0)), x)",
+     "f",
+     {2, {2, 1}}},
+    {"reduceLcl",
+     "def p(x: [4][8]int) = mapWrg0(\\r -> map(\\v -> (1, v), r) |> reduce(\\a b -> "
+     "(a.0 + b.0, if b.0 == 0 && a.0 > 0 then a.1 + 100 else a.1 + b.1), (0, 0)), x)",
+     "f",
+     {2, {2, 1}}},
+    {"reduceLcl",
+     "def p(x: [4][8]int) = mapWrg0(\\r -> map(\\v -> (1, v), r) |> reduce(\\a b -> "
+     "(min(a.0 + b.0, 5), if b.0 > 3 then a.1 - b.1 else a.1 + b.1), (0, 0)), x)",
+     "f",
+     {2, {2, 1}}},
+    {"reduceLcl",
+     "def p(x: [4][8]float) = mapWrg0(\\r -> map(\\v -> (if v > 1000 then -1 else 1, v), "
+     "r) |> " LAST_VALUE ", x)",
+     "f",
+     {2, {2, 1}}},
+    {"reduceLcl",
+     "def p(x: [4][8][N]int) = mapWrg0(\\r -> map(\\v -> (1, v[0]), r) |> " LAST_VALUE
+     ", x)",
+     "f",
+     {2, {2, 1}}},
     {"reduceMapInterchange",
      "def p(x: [8][4]int) = reduce(\\a r -> map(\\u v -> u + v, zip(a, r)), array(4, \\j "
      "-> "

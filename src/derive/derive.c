@@ -120,7 +120,7 @@ static bool reaches(const TimeLoop *loop)
 // false, and nothing changed, where warps cannot walk through it.
 static bool stream_map(DeriveWalk *w, Path at)
 {
-    Rewriter before = w->r;
+    Rewriter before = rewriter_hold(&w->r);
     Ir *ir = w->r.ir;
     TimeLoop found;
     if (!w->stream)
@@ -369,7 +369,7 @@ static bool is_parted(const DeriveWalk *w, const Expr *map)
 static bool derive_fold_parts(DeriveWalk *w, Path at)
 {
     const int64_t parts = w->parts;
-    const Rewriter before = w->r;
+    const Rewriter before = rewriter_hold(&w->r);
     const bool product = parts > 1 && !w->deep && is_product(walk_node(w, at));
     Path fold = inside_nest(w, at, 1 + product);
     if (w->deep || !(product || is_parted(w, walk_node(w, at))) ||

@@ -155,7 +155,7 @@ bool derive_keyed_map(DeriveWalk *w, Path at)
     int64_t x = 0;
     if (!is_keyed_map(walk_node(w, at)))
         return false;
-    Rewriter before = w->r;
+    Rewriter before = rewriter_hold(&w->r);
     const int64_t by[] = {w->lanes, w->copies};
     if (w->keys == KEYS_GROUP && walk_apply(w, RULE_MAP_WRG, at, &x, 1) &&
         walk_apply(w, RULE_REDUCE_BY_LCL, walk_below(w, at, CHILD_FUN), by, 2))

@@ -270,7 +270,7 @@ static void index_rows(DeriveWalk *w, Path at)
 // A product that reads something of the row beside each sum, before rows are joined.
 static void index_product(DeriveWalk *w, Path at)
 {
-    const Rewriter before = w->r;
+    const Rewriter before = rewriter_hold(&w->r);
     const Expr *map = w->deep ? NULL : walk_node(w, at);
     if (!map || !is_map(map) || map->dims > 1 || is_product(map) ||
         !folds_pairs(map, map->fun->arg[0]))
@@ -296,7 +296,7 @@ static bool is_apart(const Expr *map)
 static void find_product(DeriveWalk *w, Path at)
 {
     const Expr *map = walk_node(w, at);
-    Rewriter before = w->r;
+    Rewriter before = rewriter_hold(&w->r);
     if (!is_map(map) || map->dims > 1)
         return;
     if (is_map(map->fun->arg[0]) && map->fun->arg[0]->dims > 1 && has_fold(map->fun) &&
@@ -350,7 +350,7 @@ static bool maps_rows(const Expr *map)
 static Path join_rows(DeriveWalk *w, Path at)
 {
     while (!w->deep && maps_rows(walk_node(w, at)) && !has_product(walk_node(w, at))) {
-        Rewriter before = w->r;
+        Rewriter before = rewriter_hold(&w->r);
         if (!walk_apply_plain(w, RULE_MAP_FLATTEN, at) ||
             !walk_apply_plain(w, RULE_MAP_JOIN, at)) {
             w->r = before;
@@ -527,6 +527,7 @@ static bool part_products(DeriveWalk *w, Path at)
 static bool part_chain(DeriveWalk *w, Path at)
 {
     DeriveWalk before = *w;
+    rewriter_hold(&w->r);
     if ((part_nest(w, at) || part_products(w, at)) && !w->deep)
         return true;
     *w = before;
@@ -576,7 +577,7 @@ static void normal_map(DeriveWalk *w, Path at, bool host)
 static void join_folds(DeriveWalk *w, Path at)
 {
     for (;;) {
-        Rewriter before = w->r;
+        Rewriter before = rewriter_hold(&w->r);
         walk_apply_plain(w, RULE_REDUCE_FISSION, at);
         Path in = walk_below(w, at, 1);
         if (!w->deep && is_map(walk_node(w, in)))
@@ -593,7 +594,7 @@ static void join_folds(DeriveWalk *w, Path at)
 static void name_folded(DeriveWalk *w, Path at)
 {
     enum { ROW_LEAST = 32 };
-    Rewriter before = w->r;
+    Rewriter before = rewriter_hold(&w->r);
     join_folds(w, at);
     bool joined = w->r.expr != before.expr;
     w->r = before;

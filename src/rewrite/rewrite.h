@@ -171,6 +171,8 @@ typedef struct {
     bool forgets; // how it got there is not asked for
 } Rewriter;
 
+// What may be gone back to: from here on, nothing of it is changed.
+Rewriter rewriter_hold(Rewriter *r);
 // One that goes on from where another one is, which stays as it is.
 Rewriter rewriter_again(const Rewriter *from);
 // Needs: expr is inferred.

@@ -9,6 +9,13 @@ void rewriter_init(Rewriter *r, Ir *ir, Arena *arena, const Expr *expr)
     *r = (Rewriter){.ir = ir, .arena = arena, .expr = rewrite_begin(ir, expr)};
 }
 
+Rewriter rewriter_hold(Rewriter *r)
+{
+    const Rewriter before = *r;
+    r->keeps = true;
+    return before;
+}
+
 Rewriter rewriter_again(const Rewriter *from)
 {
     Rewriter r = *from;

@@ -126,4 +126,18 @@ grep -q 'local (16, 4, 1)' "$tmp/stdout" && ok "its work-group" || not_ok "its w
 awk '/^```/ {inside = !inside; if (inside) block = ""; else if (block ~ /^algorithmic\n/) printf "%s", block; next}
     inside {block = block $0 "\n"}' doc/language.md | cmp - "$tmp/rules" &&
     ok "doc/language.md has the rules" || not_ok "doc/language.md has the rules"
+# Below lets, rules that were tried and taken back have left nothing.
+cat >"$tmp/lets.fw" <<'END'
+size N
+def p(x: [N]float, y: [N]float): [N]float =
+  let a = map(\v -> v * 2, x) in
+  let s = reduce(\acc e -> acc + e * e, 0.0, y) in
+  let b = map(\v -> v / s, a) in
+  let q = reduce(\acc e -> acc + e.0 * e.1, 0.0, zip(a, b)) in
+  map(\t -> t.0 * q + t.1, zip(a, b))
+END
+emit "$tmp/lets.fw" -s N=64 --print derivation >"$tmp/lets.rules"
+emit "$tmp/lets.fw" -s N=64 >"$tmp/lets.cl"
+passes "derivation below lets" emit "$tmp/lets.fw" -s N=64 --derivation "$tmp/lets.rules"
+cmp -s "$tmp/stdout" "$tmp/lets.cl" && ok "the same kernel" || not_ok "the same kernel"
 finish

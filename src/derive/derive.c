@@ -120,21 +120,18 @@ static bool reaches(const TimeLoop *loop)
 // false, and nothing changed, where warps cannot walk through it.
 static bool stream_map(DeriveWalk *w, Path at)
 {
-    Rewriter before = rewriter_hold(&w->r);
     Ir *ir = w->r.ir;
-    TimeLoop found;
+    TimeLoop found = {0};
     if (!w->stream)
         return false;
-    w->r.keeps = true;
-    if (walk_apply_plain(w, RULE_ITERATE_ONCE, at) && stream_loop(w, at, 1)) {
+    const Rewriter before = rewriter_hold(&w->r);
+    bool streams = walk_apply_plain(w, RULE_ITERATE_ONCE, at) && stream_loop(w, at, 1);
+    if (streams)
         lower_steps(ir, walk_node(w, at), w->shuffle, ir->arena, &found);
-        if (!found.why && reaches(&found)) {
-            merge_loops(&w->passes, &found);
-            return true;
-        }
-    }
-    w->r = before;
-    return false;
+    streams = streams && !found.why && reaches(&found);
+    if (streams)
+        merge_loops(&w->passes, &found);
+    return rewriter_end(&w->r, &before, streams);
 }
 
 // Nests -------------------------------------------------------------------------------
@@ -369,17 +366,17 @@ static bool is_parted(const DeriveWalk *w, const Expr *map)
 static bool derive_fold_parts(DeriveWalk *w, Path at)
 {
     const int64_t parts = w->parts;
-    const Rewriter before = rewriter_hold(&w->r);
     const bool product = parts > 1 && !w->deep && is_product(walk_node(w, at));
     Path fold = inside_nest(w, at, 1 + product);
     if (w->deep || !(product || is_parted(w, walk_node(w, at))) ||
         !path_to_fold(walk_node(w, fold), &fold, NULL))
         return false;
+    const Rewriter before = rewriter_hold(&w->r);
     walk_apply_plain(w, RULE_REDUCE_FISSION, fold);
-    if (!walk_apply(w, product ? RULE_PRODUCT_SPLIT : RULE_FOLD_SPLIT, at, &parts, 1)) {
-        w->r = before;
+    if (!rewriter_end(
+            &w->r, &before,
+            walk_apply(w, product ? RULE_PRODUCT_SPLIT : RULE_FOLD_SPLIT, at, &parts, 1)))
         return false;
-    }
     w->parts = 1;
     while (walk_node(w, walk_below(w, at, 1))->kind == E_LET) // names of stages
         at = walk_below(w, at, 1);

@@ -155,13 +155,13 @@ bool derive_keyed_map(DeriveWalk *w, Path at)
     int64_t x = 0;
     if (!is_keyed_map(walk_node(w, at)))
         return false;
-    Rewriter before = rewriter_hold(&w->r);
+    const Rewriter before = rewriter_hold(&w->r);
     const int64_t by[] = {w->lanes, w->copies};
-    if (w->keys == KEYS_GROUP && walk_apply(w, RULE_MAP_WRG, at, &x, 1) &&
-        walk_apply(w, RULE_REDUCE_BY_LCL, walk_below(w, at, CHILD_FUN), by, 2))
-        return true;
-    w->r = before;
-    return walk_apply(w, RULE_MAP_GLB, at, &x, 1);
+    return rewriter_end(&w->r, &before,
+                        w->keys == KEYS_GROUP && walk_apply(w, RULE_MAP_WRG, at, &x, 1) &&
+                            walk_apply(w, RULE_REDUCE_BY_LCL, walk_below(w, at, CHILD_FUN),
+                                       by, 2)) ||
+           walk_apply(w, RULE_MAP_GLB, at, &x, 1);
 }
 
 // Parts that items fold, as many as of groups of one warp, have arrays of their own, which

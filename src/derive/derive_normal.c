@@ -270,14 +270,13 @@ static void index_rows(DeriveWalk *w, Path at)
 // A product that reads something of the row beside each sum, before rows are joined.
 static void index_product(DeriveWalk *w, Path at)
 {
-    const Rewriter before = rewriter_hold(&w->r);
     const Expr *map = w->deep ? NULL : walk_node(w, at);
     if (!map || !is_map(map) || map->dims > 1 || is_product(map) ||
         !folds_pairs(map, map->fun->arg[0]))
         return;
+    const Rewriter before = rewriter_hold(&w->r);
     index_rows(w, at);
-    if (w->deep || !is_product(walk_node(w, at)))
-        w->r = before;
+    rewriter_end(&w->r, &before, !w->deep && is_product(walk_node(w, at)));
 }
 
 // Three maps, one in the other, where the innermost goes through what the middle one is
@@ -296,9 +295,10 @@ static bool is_apart(const Expr *map)
 static void find_product(DeriveWalk *w, Path at)
 {
     const Expr *map = walk_node(w, at);
-    Rewriter before = rewriter_hold(&w->r);
     if (!is_map(map) || map->dims > 1)
         return;
+    const Rewriter before = rewriter_hold(&w->r);
+    bool stays = true;
     if (is_map(map->fun->arg[0]) && map->fun->arg[0]->dims > 1 && has_fold(map->fun) &&
         !has_window(map->arg[0], 1) && !has_chain(map))
         walk_apply_plain(w, RULE_MAP_NEST, walk_below(w, at, CHILD_FUN));
@@ -306,8 +306,9 @@ static void find_product(DeriveWalk *w, Path at)
         walk_apply_plain(w, RULE_MAP_INTERCHANGE, at);
     else if (folds_pairs(map, map->fun->arg[0]))
         index_rows(w, at);
-    else if (!w->deep && !has_product(walk_node(w, at)))
-        w->r = before; // a map of windows in several dimensions stays one
+    else // a map of windows in several dimensions stays one
+        stays = w->deep || has_product(walk_node(w, at));
+    rewriter_end(&w->r, &before, stays);
 }
 
 // The whole -----------------------------------------------------------------------------
@@ -350,12 +351,11 @@ static bool maps_rows(const Expr *map)
 static Path join_rows(DeriveWalk *w, Path at)
 {
     while (!w->deep && maps_rows(walk_node(w, at)) && !has_product(walk_node(w, at))) {
-        Rewriter before = rewriter_hold(&w->r);
-        if (!walk_apply_plain(w, RULE_MAP_FLATTEN, at) ||
-            !walk_apply_plain(w, RULE_MAP_JOIN, at)) {
-            w->r = before;
+        const Rewriter before = rewriter_hold(&w->r);
+        if (!rewriter_end(&w->r, &before,
+                          walk_apply_plain(w, RULE_MAP_FLATTEN, at) &&
+                              walk_apply_plain(w, RULE_MAP_JOIN, at)))
             return at;
-        }
         at = walk_below(w, at, 0);
     }
     return at;
@@ -526,12 +526,13 @@ static bool part_products(DeriveWalk *w, Path at)
 
 static bool part_chain(DeriveWalk *w, Path at)
 {
-    DeriveWalk before = *w;
+    const DeriveWalk before = *w;
     rewriter_hold(&w->r);
-    if ((part_nest(w, at) || part_products(w, at)) && !w->deep)
-        return true;
-    *w = before;
-    return false;
+    bool parted = (part_nest(w, at) || part_products(w, at)) && !w->deep;
+    if (!parted)
+        *w = before;
+    w->r.keeps = before.r.keeps;
+    return parted;
 }
 
 // Names within what a function computes become names of the function, one after the other.
@@ -577,15 +578,13 @@ static void normal_map(DeriveWalk *w, Path at, bool host)
 static void join_folds(DeriveWalk *w, Path at)
 {
     for (;;) {
-        Rewriter before = rewriter_hold(&w->r);
+        const Rewriter before = rewriter_hold(&w->r);
         walk_apply_plain(w, RULE_REDUCE_FISSION, at);
         Path in = walk_below(w, at, 1);
         if (!w->deep && is_map(walk_node(w, in)))
             walk_apply_plain(w, RULE_REDUCE_FISSION, walk_below(w, in, CHILD_FUN));
-        if (!walk_apply_plain(w, RULE_JOIN_REDUCE, at)) {
-            w->r = before;
+        if (!rewriter_end(&w->r, &before, walk_apply_plain(w, RULE_JOIN_REDUCE, at)))
             return;
-        }
     }
 }
 
@@ -594,10 +593,10 @@ static void join_folds(DeriveWalk *w, Path at)
 static void name_folded(DeriveWalk *w, Path at)
 {
     enum { ROW_LEAST = 32 };
-    Rewriter before = rewriter_hold(&w->r);
+    const Rewriter before = rewriter_hold(&w->r);
     join_folds(w, at);
     bool joined = w->r.expr != before.expr;
-    w->r = before;
+    rewriter_end(&w->r, &before, false);
     const Expr *in = walk_node(w, at)->arg[1];
     const Expr *fold = is_map(in) ? in->fun->arg[0] : NULL;
     fold = fold && !fold_is_long(fold, ROW_LEAST) ? fold_to_name(fold, ROW_LEAST) : fold;

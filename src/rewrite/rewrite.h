@@ -171,8 +171,10 @@ typedef struct {
     bool forgets; // how it got there is not asked for
 } Rewriter;
 
-// What may be gone back to: from here on, nothing of it is changed.
+// What may be gone back to: until its end, nothing of it is changed.
 Rewriter rewriter_hold(Rewriter *r);
+// Its end: goes back unless the steps since then stay. Returns whether they do.
+bool rewriter_end(Rewriter *r, const Rewriter *held, bool stay);
 // One that goes on from where another one is, which stays as it is.
 Rewriter rewriter_again(const Rewriter *from);
 // Needs: expr is inferred.

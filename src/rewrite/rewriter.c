@@ -16,6 +16,14 @@ Rewriter rewriter_hold(Rewriter *r)
     return before;
 }
 
+bool rewriter_end(Rewriter *r, const Rewriter *held, bool stay)
+{
+    if (!stay)
+        *r = *held;
+    r->keeps = held->keeps;
+    return stay;
+}
+
 Rewriter rewriter_again(const Rewriter *from)
 {
     Rewriter r = *from;

@@ -90,9 +90,8 @@ Expr *rule_foldAgain(Rewrite *rw, const Expr *at, const RuleArgs *args)
 // What follows both is shared with at, and not copied: only one of the two may go on.
 Expr *rule_letSwap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    const Expr *second = at->arg[1];
-    if (at->kind != E_LET || second->kind != E_LET ||
-        expr_mentions(second->arg[0], at->param))
+    const Expr *second = at->kind == E_LET ? at->arg[1] : at;
+    if (second == at || second->kind != E_LET || expr_mentions(second->arg[0], at->param))
         return NULL;
     Expr *rest = expr_let(rw->ir, at->param, at->arg[0], second->arg[1]);
     return expr_let(rw->ir, second->param, second->arg[0], rest);

@@ -138,6 +138,7 @@ typedef struct Param {
 
 enum { DIMS_MAX = 3, NUMS_MAX = 2 * DIMS_MAX };
 
+typedef struct FoldLaw FoldLaw;
 struct Expr {
     ExprKind kind;
     Span span;
@@ -158,7 +159,7 @@ struct Expr {
     Expr *fun;  // PATTERN: a LAMBDA, or NULL
     int nparam; // LAMBDA
     Param **params;
-    const Expr *sample; // LAMBDA of a fold: what makes an element of scalars; NULL: unknown
+    const FoldLaw *law; // LAMBDA of a fold: what is known of it (rewrite/laws.c), or NULL
     int narg;
     Expr **arg;
 };

@@ -101,8 +101,8 @@ bool adds_up_others(const Expr *f);
 bool is_operation(const Expr *reduce);
 // Seen to be: the language only promises that a reduction is associative.
 bool is_commutative(const Expr *reduce);
-// Notes of the folds and prefixes of an expression what makes their elements.
-void note_samples(Ir *ir, Expr *expr);
+// Notes what is known of the folds and prefixes of an expression.
+void note_laws(Ir *ir, Expr *expr);
 bool mentions_threads(const Expr *expr, Pattern p, int dim);
 int64_t static_count(const Type *type); // scalars; -1 if not constant
 

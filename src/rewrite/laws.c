@@ -316,18 +316,34 @@ static bool one_plain_type(Ir *ir, const Type *a, const Type *b)
     return !type_holds_array(a) && type_equal(ir->arith, a, b);
 }
 
-bool folds_by_parts(const Expr *fold)
+// Of a fold with that pattern and start value; copies of its function keep it.
+struct FoldLaw {
+    Pattern pattern;
+    const Expr *start, *sample; // sample: what makes an element of scalars; NULL: unknown
+    bool known, parts;
+};
+
+static bool tries_parts(const Expr *fold)
 {
-    if (!expr_is(fold, P_REDUCE) && !expr_is(fold, P_SCAN))
-        return false;
+    const FoldLaw *law = fold->fun->law;
     const Type *to = expr_is(fold, P_SCAN) ? fold->type->elem : fold->type;
     Rewrite rw = {ir_new(), NULL};
     bool parts = !adds_up_others(fold->fun) &&
                  one_plain_type(rw.ir, to, data_of(fold)->type->elem) &&
                  (parts_agree(&rw, fold, NULL) ||
-                  (fold->fun->sample && parts_agree(&rw, fold, fold->fun->sample)));
+                  (law && law->sample && parts_agree(&rw, fold, law->sample)));
     ir_free(rw.ir);
     return parts;
+}
+
+bool folds_by_parts(const Expr *fold)
+{
+    if (!expr_is(fold, P_REDUCE) && !expr_is(fold, P_SCAN))
+        return false;
+    const FoldLaw *law = fold->fun->law;
+    bool told = law && law->known && law->pattern == fold->pattern &&
+                expr_equal(law->start, fold->arg[0]);
+    return told ? law->parts : tries_parts(fold);
 }
 
 // What a program folds ------------------------------------------------------------------
@@ -374,22 +390,28 @@ static Expr *element_of_data(Sampled *s, const Expr *data, const FoldLet *bound)
     return use(&s->rw, s->leaf[s->n++]);
 }
 
-static void note_sample(Ir *ir, const Expr *fold, const FoldLet *bound)
+// A law is tried once, and not for each point of a space.
+static void note_law(Ir *ir, const Expr *fold, const FoldLet *bound)
 {
     Sampled s = {.rw = {ir, NULL}};
-    const Expr *data = data_of(fold);
-    Expr *element =
+    const Expr *data = data_of(fold), *sample = NULL;
+    const Expr *element =
         type_holds_array(data->type->elem) ? NULL : element_of_data(&s, data, bound);
     if (element && element->kind != E_PARAM)
-        fold->fun->sample =
-            expr_lambda(ir, arena_copy(ir->arena, s.leaf, sizeof s.leaf), s.n, element);
+        sample = expr_lambda(ir, arena_copy(ir->arena, s.leaf, sizeof s.leaf), s.n,
+                             (Expr *)(uintptr_t)element);
+    FoldLaw *law = NEW_OF(ir->arena, FoldLaw, .pattern = fold->pattern,
+                          .start = expr_clone(ir, fold->arg[0]), .sample = sample);
+    fold->fun->law = law;
+    law->parts = tries_parts(fold);
+    law->known = true;
 }
 
 static void note_below(Ir *ir, const Expr *expr, const FoldLet *bound)
 {
     bool tuples = is_dims(expr, P_REDUCE, 1) && expr->type->kind == T_TUPLE;
     if (tuples || is_dims(expr, P_SCAN, 1))
-        note_sample(ir, expr, bound);
+        note_law(ir, expr, bound);
     FoldLet let = {expr, bound};
     if (expr->fun)
         note_below(ir, expr->fun, bound);
@@ -397,7 +419,7 @@ static void note_below(Ir *ir, const Expr *expr, const FoldLet *bound)
         note_below(ir, expr->arg[i], expr->kind == E_LET && i == 1 ? &let : bound);
 }
 
-void note_samples(Ir *ir, Expr *expr)
+void note_laws(Ir *ir, Expr *expr)
 {
     note_below(ir, expr, NULL);
 }

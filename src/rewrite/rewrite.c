@@ -210,6 +210,6 @@ Expr *rewrite_begin(Ir *ir, const Expr *body)
     Diags diags = {.arena = arena};
     if (!ir_infer_expr(ir, copy, &diags))
         BUG("an expression that had types has none");
-    note_samples(ir, copy);
+    note_laws(ir, copy);
     return copy;
 }

@@ -175,17 +175,16 @@ int fw_problem_math(fw_problem *problem, const char *how, char **message)
     Diags diags = {.arena = arena_new()};
     Problem *p = problem->problem;
     Math math;
-    bool ok = p->program ? math_find(how, &math) ||
-                               diag_error(&diags, span_none, "C016",
-                                          "float is standard, exact, strict or fast, "
-                                          "and not `%s`",
-                                          how)
-                         : diag_error(&diags, span_none, "C035",
-                                      "a template says in \"options\" how exact float is");
-    if (ok)
+    if (!p->program)
+        diag_error(&diags, span_none, "C035",
+                   "a template says in \"options\" how exact float is");
+    else if (!math_find(how, &math))
+        diag_error(&diags, span_none, "C016",
+                   "float is standard, exact, strict or fast, and not `%s`", how);
+    else
         p->program->math = p->bound->math = p->general->math = math;
     api_message(&diags, message);
-    return ok;
+    return !diags.errors;
 }
 
 const char *fw_problem_label(const fw_problem *problem)

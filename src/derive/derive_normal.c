@@ -527,12 +527,11 @@ static bool part_products(DeriveWalk *w, Path at)
 static bool part_chain(DeriveWalk *w, Path at)
 {
     const DeriveWalk before = *w;
-    rewriter_hold(&w->r);
+    const Rewriter held = rewriter_hold(&w->r);
     bool parted = (part_nest(w, at) || part_products(w, at)) && !w->deep;
     if (!parted)
         *w = before;
-    w->r.keeps = before.r.keeps;
-    return parted;
+    return rewriter_end(&w->r, &held, parted);
 }
 
 // Names within what a function computes become names of the function, one after the other.

@@ -307,7 +307,7 @@ const char *workplace_folder(Arena *arena);
 
 // Version of the code generator: trials of another one are not comparable.
 #define CODEGEN_VERSION FW_VERSION "-53"
-// Version of stored trials: the rule by which a result is right makes them comparable, too.
+// Version of stored trials, which are comparable only if one rule says what is right, too.
 #define TRIAL_VERSION CODEGEN_VERSION "." CHECK_VERSION
 // Version of trials that were compared within one tolerance, because there was no time for
 // bounds (ProblemData.lesser).

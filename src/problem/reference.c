@@ -500,8 +500,8 @@ static bool is_stepped(const Expr *e, const void *none)
                                     : e->pattern == P_SCAN && !folds_by_parts(e);
 }
 
-// Of each of n sets the largest relative change of a floating output as the floating inputs
-// change by their last bit. continuous: also of elements that no bound holds for.
+// Finds for each of n sets the largest relative change of a floating output as the floating
+// inputs change by their last bit. continuous: also of elements that no bound holds for.
 static int rounding_moves(const Problem *problem, bool continuous, ProblemData *const *data,
                           int n, RefSite *site, double *change)
 {

@@ -320,18 +320,18 @@ static bool one_plain_type(Ir *ir, const Type *a, const Type *b)
 struct FoldLaw {
     Pattern pattern;
     const Expr *start, *sample; // sample: what makes an element of scalars; NULL: unknown
-    bool known, parts;
+    bool parts;
 };
 
-static bool tries_parts(const Expr *fold)
+// Tries whether it folds by parts.
+static bool try_parts(const Expr *fold, const Expr *sample)
 {
-    const FoldLaw *law = fold->fun->law;
     const Type *to = expr_is(fold, P_SCAN) ? fold->type->elem : fold->type;
     Rewrite rw = {ir_new(), NULL};
-    bool parts = !adds_up_others(fold->fun) &&
-                 one_plain_type(rw.ir, to, data_of(fold)->type->elem) &&
-                 (parts_agree(&rw, fold, NULL) ||
-                  (law && law->sample && parts_agree(&rw, fold, law->sample)));
+    bool parts =
+        !adds_up_others(fold->fun) &&
+        one_plain_type(rw.ir, to, data_of(fold)->type->elem) &&
+        (parts_agree(&rw, fold, NULL) || (sample && parts_agree(&rw, fold, sample)));
     ir_free(rw.ir);
     return parts;
 }
@@ -341,9 +341,9 @@ bool folds_by_parts(const Expr *fold)
     if (!expr_is(fold, P_REDUCE) && !expr_is(fold, P_SCAN))
         return false;
     const FoldLaw *law = fold->fun->law;
-    bool told = law && law->known && law->pattern == fold->pattern &&
-                expr_equal(law->start, fold->arg[0]);
-    return told ? law->parts : tries_parts(fold);
+    bool told =
+        law && law->pattern == fold->pattern && expr_equal(law->start, fold->arg[0]);
+    return told ? law->parts : try_parts(fold, law ? law->sample : NULL);
 }
 
 // What a program folds ------------------------------------------------------------------
@@ -400,11 +400,9 @@ static void note_law(Ir *ir, const Expr *fold, const FoldLet *bound)
     if (element && element->kind != E_PARAM)
         sample = expr_lambda(ir, arena_copy(ir->arena, s.leaf, sizeof s.leaf), s.n,
                              (Expr *)(uintptr_t)element);
-    FoldLaw *law = NEW_OF(ir->arena, FoldLaw, .pattern = fold->pattern,
-                          .start = expr_clone(ir, fold->arg[0]), .sample = sample);
-    fold->fun->law = law;
-    law->parts = tries_parts(fold);
-    law->known = true;
+    fold->fun->law = NEW_OF(ir->arena, FoldLaw, .pattern = fold->pattern,
+                            .start = expr_clone(ir, fold->arg[0]), .sample = sample,
+                            .parts = try_parts(fold, sample));
 }
 
 static void note_below(Ir *ir, const Expr *expr, const FoldLet *bound)

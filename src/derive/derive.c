@@ -251,7 +251,7 @@ static void derive_nest(DeriveWalk *w, Path at)
     int dims = nest.dims;
     uint32_t copied = copied_windows(w, map->arg[0], dims);
     bool tiled = copied && walk_apply(w, RULE_TILE, at, nest.tile, dims);
-    if (!tiled && nest.one_each && !(w->strips && walks_rows(map))) {
+    if (!tiled && nest.one_each && !(w->strips && walks_lines(map))) {
         apply_threads(w, RULE_MAP_GLB, at, dims);
         return;
     }

@@ -133,10 +133,14 @@ static bool goes_on(const Expr *expr, const void *none)
            (fold_is_long(expr, INNER_MOST + 1) && !reduce_shares(expr));
 }
 
+bool walks_lines(const Expr *map)
+{
+    return is_map(map) && map->dims == 1 && expr_find(map->fun->arg[0], goes_on, NULL);
+}
+
 bool walks_rows(const Expr *map)
 {
-    return is_map(map) && map->dims == 1 && !reads_columns(map) &&
-           expr_find(map->fun->arg[0], goes_on, NULL);
+    return walks_lines(map) && !reads_columns(map);
 }
 
 // Do neighbours of a turned array lie within one access of a warp?
@@ -159,6 +163,11 @@ static bool is_turned(const Expr *array)
         return turns_elements(array->arg[0]);
     return array->pattern == P_TRANSPOSE ? is_close(array->type)
                                          : is_map(array) && is_turned(array->arg[0]);
+}
+
+bool turns_array(const Expr *expr)
+{
+    return expr_is(is_map(expr) && expr->dims == 1 ? expr->fun->arg[0] : expr, P_TRANSPOSE);
 }
 
 // Is each of its elements turned?
@@ -274,10 +283,16 @@ static void note_longest(const Expr *expr, void *user)
         l->most = MAX(l->most, l->length(l->user, expr->arg[expr->narg - 1]->type->len));
 }
 
-int64_t chain_length(const Expr *map, LengthOf *length, const void *user)
+static const Expr *innermost_of(const Expr *map)
 {
     for (int depth = chain_depth(map); depth > 1; depth--)
         map = under_layout(map->fun->arg[0]);
+    return map;
+}
+
+int64_t chain_length(const Expr *map, LengthOf *length, const void *user)
+{
+    map = innermost_of(map);
     Longest longest = {length, user, 0};
     expr_each(map->fun->arg[0], note_longest, &longest);
     return longest.most;
@@ -332,8 +347,7 @@ static bool takes_place(HeldArrays *held, const Expr *let)
 
 int64_t chain_bytes(const Expr *map)
 {
-    for (int depth = chain_depth(map); depth > 1; depth--)
-        map = under_layout(map->fun->arg[0]);
+    map = innermost_of(map);
     int64_t bytes = bytes_of(map->arg[0]->type->elem) + scan_bytes(map->fun->arg[0], true);
     HeldArrays held = {{map->fun->params[0]}, 1};
     for (const Expr *e = map->fun->arg[0]; e->kind == E_LET; e = e->arg[1]) {
@@ -459,11 +473,17 @@ static void derive_body_of_chain(DeriveWalk *w, Path at, const Param *row)
         derive_result(w, at);
 }
 
+// Does each item go through a row or column of its own, of which the group copies strips?
+static bool in_strips(const DeriveWalk *w, const Expr *map)
+{
+    return !w->rows && w->strips && walks_lines(map);
+}
+
 // Several short rows a group, each by the items of one y, or long ones by an item each; the
 // map of them.
 static Path rows_beside(DeriveWalk *w, Path at)
 {
-    const bool items = !w->rows && w->strips && walks_rows(walk_node(w, at));
+    const bool items = in_strips(w, walk_node(w, at));
     int64_t y = !items, beside = items ? w->local[0] : w->rows ? w->beside : 1;
     if (beside < 2 || !walk_apply(w, RULE_SPLIT_JOIN, at, &beside, 1))
         return at;
@@ -481,11 +501,12 @@ static bool shares_row(const DeriveWalk *w, const Expr *map)
 
 static void derive_rows(DeriveWalk *w, Path at, int depth)
 {
+    const bool strips = in_strips(w, innermost_of(walk_node(w, at)));
     for (int64_t d = depth - 1; d >= 0; d--) {
-        if (d == 0 && depth == 1)
+        if (d == 0 && (depth == 1 || strips))
             at = rows_beside(w, at);
         if (walk_node(w, at)->pattern == P_MAP)
-            walk_apply(w, w->rows ? RULE_MAP_WRG : RULE_MAP_GLB, at, &d, 1);
+            walk_apply(w, w->rows || strips ? RULE_MAP_WRG : RULE_MAP_GLB, at, &d, 1);
         if (d == 0 && w->rows && w->hold)
             walk_apply_plain(w, RULE_NAME_ROWS, at);
         const Param *row = w->deep ? NULL : walk_node(w, at)->fun->params[0];
@@ -593,6 +614,23 @@ static Path derive_part_items(DeriveWalk *w, Path at)
     return at;
 }
 
+// The same for results that are rows: a group has the same part of neighbouring rows, one
+// an item, and copies what they give back in strips.
+static Path derive_part_strips(DeriveWalk *w, Path at)
+{
+    const int64_t x = 0, y = 1, items = w->local[0];
+    if (!w->strips || items < 2 || !walk_apply(w, RULE_SPLIT_JOIN, at, &items, 1))
+        return derive_part_items(w, at);
+    at = walk_map_below(w, at);
+    Path rows = walk_below(w, at, CHILD_FUN);
+    walk_apply(w, RULE_MAP_WRG, at, &x, 1);
+    walk_apply(w, RULE_MAP_LCL, rows, &x, 1);
+    at = walk_under_layout(w, walk_below(w, rows, CHILD_FUN));
+    if (is_map(walk_node(w, at)))
+        walk_apply(w, RULE_MAP_WRG, at, &y, 1);
+    return at;
+}
+
 // Prefixes of columns: the items of a group would read elements that lie far apart, so each
 // item takes a part of a column.
 static bool derive_scan_columns(DeriveWalk *w, Path at)
@@ -602,7 +640,7 @@ static bool derive_scan_columns(DeriveWalk *w, Path at)
     if (parts < 2 || part < 2 || !reads_columns(walk_node(w, at)))
         return false;
     if (look_back(w, &at, part, 1)) {
-        at = walk_below(w, derive_part_items(w, at), CHILD_FUN);
+        at = walk_below(w, derive_part_strips(w, at), CHILD_FUN);
         while (walk_apply_plain(w, RULE_LET_OUT, at))
             ;
         if (walk_node(w, at)->kind == E_LET)
@@ -616,7 +654,7 @@ static bool derive_scan_columns(DeriveWalk *w, Path at)
     walk_apply_plain(w, RULE_MAP_FISSION_LET, rest);
     derive_part_items(w, walk_below(w, at, 0));
     derive_part_items(w, walk_below(w, rest, 0));
-    derive_part_items(w, walk_below(w, rest, 1));
+    derive_part_strips(w, walk_below(w, rest, 1));
     return true;
 }
 

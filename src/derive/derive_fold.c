@@ -117,6 +117,13 @@ static void add_prefix_param(Derivation *d, Diags *diags)
         constrain(d, diags, "prefix == 'parts' or l%c == 1", 'x' + x);
 }
 
+bool has_long_scan(const Derivation *d)
+{
+    enum { LEAST = 4 * 32 }; // elements of a part, which its items have in local memory
+    return d->shape.scan_most > longest_chain(d->shape.scan_most) &&
+           (LEAST + SCAN_MORE) * d->shape.scan <= fold_room(d);
+}
+
 // Both what a group reads and its own prefixes in local memory.
 static void add_scan_params(Derivation *d, Diags *diags)
 {
@@ -125,6 +132,8 @@ static void add_scan_params(Derivation *d, Diags *diags)
               "share == 0 or (lx%s * share * (1 + (hold == 'local')) + %d) * %lld <= %lld",
               d->shape.product ? " * ly" : "", SCAN_MORE, (long long)d->shape.scan,
               (long long)fold_room(d));
+    if (has_long_scan(d))
+        constrain(d, diags, "share > 0%s", d->shape.rows ? " or fold != 'item'" : "");
 }
 
 static void add_turns(Derivation *d)
@@ -332,6 +341,8 @@ static void choose_parts(const Derivation *d, Point *point)
 
 static void fold_plain_parts(const Derivation *d, Point *point)
 {
+    if (has_long_scan(d) && d->device.is_cpu)
+        choose_share(d, point, 16);
     if (!has_folds(&d->shape) || d->device.is_cpu)
         return;
     if (d->shape.product) { // its groups do the rows beside it, too
@@ -369,13 +380,19 @@ static void fold_plain_parts(const Derivation *d, Point *point)
         set_values(d, point, "lists=tiles lx=128");
 }
 
-void fold_plain(const Derivation *d, Point *point)
+// Prefixes in one pass, if they may be.
+static void set_one_pass(const Derivation *d, Point *point)
 {
-    fold_plain_parts(d, point);
     Point one_pass = *point;
     if (space_set(d->space, &one_pass, "prefix", "lookback") &&
         space_valid(d->space, &one_pass))
         *point = one_pass;
+}
+
+void fold_plain(const Derivation *d, Point *point)
+{
+    fold_plain_parts(d, point);
+    set_one_pass(d, point);
 }
 
 // Strips of the rows that items go through, one each, and when they are copied.
@@ -401,6 +418,37 @@ void add_strip_params(Derivation *d, Diags *diags)
         constrain(d, diags, "strip == 0 or share == 0");
 }
 
+// So many parts of columns that each is a strip, or more than one.
+static void choose_strip_parts(const Derivation *d, Point *point, int64_t strip)
+{
+    if (space_find(d->space, "parts") < 0)
+        return;
+    for (int64_t parts = 4; parts * strip < 4 * d->shape.fold; parts *= 4)
+        if (!set_number(d, point, "parts", parts))
+            return;
+}
+
+// Columns that become rows: nothing is loaded before its turn.
+static void set_turned(const Derivation *d, Point *point, int64_t strip)
+{
+    set_number(d, point, "strip", strip);
+    set_values(d, point, "stages=1 load=now");
+    choose_strip_parts(d, point, strip);
+    set_one_pass(d, point);
+}
+
+void strips_plain(const Derivation *d, Point *point)
+{
+    if (d->device.is_cpu || !d->shape.walks)
+        return;
+    if (d->shape.turned) {
+        set_values(d, point,
+                   "lx=64 ly=1 lz=1 bx=1 cx=1 vec=1 lanes=1 fold=item hold=again");
+        set_turned(d, point, 32);
+    } else if (!has_folds(&d->shape))
+        set_values(d, point, "strip=32 stages=3 load=ahead lx=32 ly=1 lz=1");
+}
+
 // So few items that each multiprocessor has some, whose rows are on their way far ahead.
 bool strips_first(const Derivation *d, int i, Point *point)
 {
@@ -414,5 +462,7 @@ bool strips_first(const Derivation *d, int i, Point *point)
                "lx=%d ly=1 lz=1 lanes=1 fold=item join=tree hold=again share=0 strip=%d "
                "stages=%d load=ahead",
                first[i].lx, first[i].strip, first[i].stages);
+    if (d->shape.turned)
+        set_turned(d, point, first[i].strip);
     return true;
 }

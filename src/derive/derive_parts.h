@@ -28,6 +28,7 @@ typedef struct {
     bool reduction;         // a whole array is reduced
     int64_t whole;          // elements of the longest such fold, with those of folds in it
     int64_t scan;           // bytes of an element of prefixes of whole arrays; 0: none
+    int64_t scan_most;      // elements of the longest of these, or of those of rows
     bool scan_columns;      // there are prefixes of columns
     int64_t order, ordered; // bytes of an element of folds that keep their order; how many
     bool rows;              // a chain of nests, of which some fold
@@ -38,6 +39,8 @@ typedef struct {
     bool lines;             // chains go along rows, whose elements are neighbours
     bool long_rows;         // prefixes of rows that a group cannot hold, or of few
     bool walks;             // an item may go through a row of its own
+    bool turned;            // or through a column, of which it makes a row
+    int back;               // while the shape is found: transpositions around
     bool near;              // items of a chain read neighbours
     int64_t row, short_row; // elements of the longest of these, at usual sizes; at least
     int64_t row_bytes;      // what a group may hold of it
@@ -118,6 +121,8 @@ bool has_folds(const Shape *shape);              // folds or prefixes, which hav
 void settle_rows(Derivation *derivation);
 // Terms of a fold of that many that one accumulator of any point adds.
 int64_t longest_chain(int64_t terms);
+// Has a prefix more terms than one accumulator may add, and can it have parts?
+bool has_long_scan(const Derivation *derivation);
 // Parts of each fold or prefix, at least so long each and of so many elements together;
 // what has some already keeps them.
 void add_parts(Derivation *derivation);
@@ -130,6 +135,7 @@ void fold_plain(const Derivation *derivation, Point *point);
 bool derive_fold_first(const Derivation *derivation, int i, Point *point);
 // Strips of rows that items go through; points to try first that have them.
 void add_strip_params(Derivation *derivation, Diags *diags);
+void strips_plain(const Derivation *derivation, Point *point);
 bool strips_first(const Derivation *derivation, int i, Point *point);
 // derive_by_key.c: keyed folds, or maps of them; their parameters, the plain choice and
 // those to try first.
@@ -240,6 +246,10 @@ bool reads_columns(const Expr *map);
 bool folds_same(const Expr *map);
 // Would an item go through a long row, where each element needs what came of the last?
 bool walks_rows(const Expr *map);
+// The same, or through a long column.
+bool walks_lines(const Expr *map);
+// Does it turn an array, or each element of one?
+bool turns_array(const Expr *expr);
 // Do items of a chain read neighbours, a prefix or a fold that keeps the order?
 bool reads_near(const Expr *expr);
 int64_t fold_elem_bytes(const Expr *expr); // of a fold that keeps its order; 0: it is none

@@ -60,6 +60,7 @@ static void note_scan_rows(Shape *shape, const Expr *map)
     if (len < 2048 || reads_columns(map))
         return;
     shape->scan = MAX(shape->scan, scan_elem_bytes(scan_read(map->fun->arg[0])));
+    shape->scan_most = MAX(shape->scan_most, len);
     shape->long_rows |= arith_is_const(map->type->len, &rows) && rows < 512;
 }
 
@@ -152,7 +153,8 @@ static void note_map(Shape *shape, Expr *map)
     } else if (is_product(map->fun->arg[0])) {
         note_product(shape, map->fun->arg[0], extent(shape, map->type->len));
     }
-    shape->walks |= walks_rows(map);
+    shape->turned |= walks_lines(map) && reads_columns(map) && !shape->back;
+    shape->walks |= walks_rows(map) || shape->turned;
     if (chain_depth(map)) {
         shape->rows = true;
         shape->near |= reads_near(map);
@@ -186,6 +188,13 @@ static void note_rows(Shape *shape, const Expr *reduce)
         shape->fold = len;
 }
 
+// 0: nobody says.
+static int64_t usual_terms(const Shape *shape, const Arith *len)
+{
+    int64_t terms = usual_length(shape->program, len);
+    return terms < INT32_MAX ? terms : 0;
+}
+
 static void find_shape(Shape *shape, Expr *expr, bool root)
 {
     bool pattern = expr->kind == E_PATTERN, relayout = is_relayout(expr);
@@ -203,16 +212,20 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
             shape->order = fold_elem_bytes(expr);
     } else if (scan_elem_bytes(expr)) {
         shape->scan = MAX(shape->scan, scan_elem_bytes(expr));
+        shape->scan_most = MAX(shape->scan_most, usual_terms(shape, expr->type->len));
         shape->dims = MAX(shape->dims, 1);
     } else if (pattern && expr->pattern == P_ITERATE) {
         find_shape(shape, expr->fun->arg[0], true);
     } else if (root && expr->type && expr->type->kind == T_ARRAY && expr->kind != E_LET) {
         shape->dims = MAX(shape->dims, array_dims(expr->type));
     }
+    const bool turns = turns_array(expr);
+    shape->back += turns;
     bool through = expr->kind == E_TUPLE || (relayout && (root || !is_map(expr)));
     for (int i = 0; i < expr->narg; i++)
         find_shape(shape, expr->arg[i],
                    root && (through || (expr->kind == E_LET && i == 1)));
+    shape->back -= turns;
     if (root && expr->type && expr->type->kind == T_ARRAY && (!is_map(expr) || copied) &&
         !through && expr->kind != E_LET && !(pattern && (expr->pattern == P_ITERATE)) &&
         !scan_elem_bytes(expr))
@@ -529,11 +542,12 @@ static Space *make_space(Derivation *d, Diags *diags)
 int64_t derive_terms(const Derivation *d)
 {
     const Shape *shape = &d->shape;
+    const int64_t prefix = has_long_scan(d) ? longest_chain(shape->scan_most) : 0;
     if (shape->product ||
         !(shape->reduction || ((shape->rows || shape->scan) && !d->device.is_cpu)))
-        return 0;
+        return prefix;
     int64_t terms = expr_fold_terms(d->program->main->body);
-    return shape->reduction ? MIN(terms, longest_chain(shape->whole)) : terms;
+    return MAX(prefix, shape->reduction ? MIN(terms, longest_chain(shape->whole)) : terms);
 }
 
 int64_t derive_param(const Derivation *d, const Point *point, const char *name)
@@ -687,8 +701,7 @@ void derive_single(const Derivation *d, Point *point)
     set_number(d, point, "groups", 64);
     fold_plain(d, point);
     keyed_plain(d, point);
-    if (!d->device.is_cpu && !has_folds(&d->shape) && d->shape.walks)
-        set_values(d, point, "strip=32 stages=3 load=ahead lx=32 ly=1 lz=1");
+    strips_plain(d, point);
     order_plain(d, point);
     cover_plain(d, point);
 }

@@ -8,7 +8,8 @@
 //           next element in the next iteration, but not by the next item, is in a tile of
 //           [items][columns]. Copies count through the tile: its row stands for the item in
 //           the index, its column for the iteration.
-//   needs   items that all go through the loop, which does not wait and has none within
+//   needs   items that all go through the loop, which does not wait and has none within;
+//           loops over groups may be around the items, or between them and the loop
 //
 // The last strip repeats the last column in place of what is behind it. Copies from memory
 // are written out, so that ahead.c and ring.c can begin them before their turn.
@@ -292,7 +293,7 @@ static void walk_block(Strips *s, Block *block)
         bool items = stm->kind == ST_FOR && stm->loop == LOOP_LCL && stm->dim == 0 &&
                      stm->form == FORM_ONCE && arith_is_const(stm->extent, NULL);
         if (items || (stm->kind == ST_FOR && stm->loop == LOOP_WRG)) {
-            s->items = items ? stm : NULL;
+            s->items = items ? stm : outer;
             walk_block(s, &stm->body);
             s->items = outer;
         }

@@ -322,8 +322,6 @@ static void check_nesting(Verifier *c, const Stm *stm)
             fail(c, "L107", "a loop over threads inside one of the same dimension", name);
     if (stm->loop == LOOP_LCL && !inside(c, LOOP_WRG))
         fail(c, "L107", "a loop over local items outside a loop over groups", name);
-    if (stm->loop == LOOP_WRG && inside(c, LOOP_LCL))
-        fail(c, "L107", "a loop over groups inside a loop over items", name);
     bool other = stm->loop == LOOP_GLB ? inside(c, LOOP_WRG) || inside(c, LOOP_LCL)
                                        : inside(c, LOOP_GLB);
     if (other)

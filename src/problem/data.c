@@ -187,6 +187,14 @@ static double marked(const Marks *m, int64_t i, int set, double x, double most)
     return largest ? most * 1.5 : least ? -most * 1.25 : x;
 }
 
+// In one round of four, lines are far from their neighbours: what is read from the wrong
+// line shows in a fold of max or min, too.
+static double level_of(const Marks *m, int64_t i, int set, int64_t apart)
+{
+    bool apart_now = set / MORE_KINDS % 4 == 2 && m->lines > 1 && !m->terms;
+    return apart_now ? (double)(apart * (i / m->length % 3 - 1)) : 0;
+}
+
 // Multiples of 1/4; of long folds whole numbers, as many of which are not 0 as a float has
 // digits for.
 static double few_digits(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
@@ -199,7 +207,8 @@ static double few_digits(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int
         x = m->terms ? 1 : 0.25;
     else if ((double)m->terms > some && (double)rng_below(rng, (uint64_t)m->terms) > some)
         x = 0;
-    return marked(m, i, set, x, m->terms ? 4 : 4 >> narrow);
+    return marked(m, i, set, x, m->terms ? 4 : 4 >> narrow) +
+           level_of(m, i, set, 32 >> 2 * narrow);
 }
 
 // In every other round few are not 0: what is computed of one value alone has a narrow
@@ -214,13 +223,20 @@ static double any_scale(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int 
 }
 
 // Integers may be indices, so these are of the range that they always have. The largest is
-// in turns the last key and one that folds nothing.
+// in turns the last key and one that folds nothing. A line of fewer elements than there are
+// keys would hardly meet a key twice, so in every other round it has a few neighbours only.
 static double in_range(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
 {
     int64_t mark = mark_at(m, i);
     if (m->length < MARKED_FROM || m->ints.below < 3)
         return (double)rng_below(rng, (uint64_t)m->ints.below);
-    double x = 1 + (double)rng_below(rng, (uint64_t)(m->ints.below - 2));
+    int64_t number = m->ints.below - 2, few = MAX(m->length / 4, 2), first = 1;
+    if (set / MORE_KINDS % 2 && few < number) {
+        uint64_t line = hash_mix((uint64_t)set, (uint64_t)(i / m->length));
+        first += (int64_t)(line % (uint64_t)(number - few + 1));
+        number = few;
+    }
+    double x = (double)(first + (int64_t)rng_below(rng, (uint64_t)number));
     int64_t largest = (set / 2 % 2 ? m->ints.below : m->ints.inside) - 1;
     return mark == (set % 2 ? m->length - 1 : 0)   ? (double)largest
            : mark == (set % 2 ? 0 : m->length - 1) ? 0

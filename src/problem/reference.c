@@ -600,10 +600,16 @@ static void settle_diverged(ProblemData *data, Arena *arena)
 static void note_drift(const Expr *e, void *most)
 {
     double *drift = most;
-    if (expr_is(e, P_REDUCE) && e->type->kind == T_SCALAR &&
-        scalar_info[e->type->scalar].floating)
-        *drift = fmax(*drift, MARGIN * sqrt((double)expr_fold_terms(e)) *
-                                  ldexp(1, -scalar_info[e->type->scalar].digits));
+    const bool prefix = expr_is(e, P_SCAN);
+    if (!prefix && !expr_is(e, P_REDUCE))
+        return;
+    const Type *sum = prefix ? e->type->elem : e->type;
+    int64_t terms = expr_fold_terms(e);
+    if (prefix)
+        arith_is_const(e->type->len, &terms);
+    if (sum->kind == T_SCALAR && scalar_info[sum->scalar].floating)
+        *drift = fmax(*drift, MARGIN * sqrt((double)terms) *
+                                  ldexp(1, -scalar_info[sum->scalar].digits));
 }
 
 static void settle_folds(const Problem *problem, ProblemData *const *data, int n)

@@ -132,4 +132,11 @@ passes "a product in bands and parts" "$FOREWARP" emit "$tmp/gram.fw" -s K=9999,
     -p 'lx=8 ly=8 bx=4 by=8 product=blocks stage=8 band=16 parts=16'
 grep -q 'min(16, 8' "$tmp/stdout" && grep -q 'gy = 8\*blockIdx.y + threadIdx.y;' "$tmp/stdout" &&
     ok "only groups are numbered in bands" || not_ok "only groups are numbered in bands"
+# A prefix of more terms than one accumulator may add has parts on every device.
+cat >"$tmp/long.fw" <<'END'
+size N
+def prefix(a: [N]float) = a |> scan(+, 0.0)
+END
+passes "a short prefix goes on" "$FOREWARP" emit "$tmp/long.fw" -s N=1000 -d host -p share=0
+fails 2 "share > 0" "$FOREWARP" emit "$tmp/long.fw" -s N=100000 -d host -p share=0
 finish

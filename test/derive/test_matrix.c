@@ -150,6 +150,15 @@ static const Case cases[] = {
      1021, 37, 64, "lx=16 ly=1 parts=64 prefix=lookback", MATH_STANDARD},
     {"def f(a: [M][N]float) = a |> transpose |> map(scan(+, 0.0)) |> transpose", 1021, 37,
      64, "lx=32 ly=1 parts=4 prefix=lookback", MATH_STANDARD},
+    // Columns that become rows, which groups copy back in strips: in one pass, in parts,
+    // and whole columns in batches.
+    {"def f(a: [M][N]float) = a |> transpose |> map(scan(+, 0.0))", 1021, 37, 64,
+     "lx=32 ly=1 parts=64 prefix=lookback strip=16", MATH_STANDARD},
+    {"def f(a: [M][N]double, b: [M]double) = a |> transpose |> map(\\v -> zip(v, b) |> "
+     "map(\\x y -> x * y) |> scan(max, double(-9)) |> map(\\e -> 2 * e))",
+     133, 70, 1, "lx=16 ly=1 parts=4 strip=32", MATH_STANDARD},
+    {"def f(a: [M][K][N]int) = a |> map(transpose) |> map2(scan(+, 0))", 3, 45, 70,
+     "lx=8 strip=32", MATH_STANDARD},
 };
 
 static bool is_product(const char *point)

@@ -97,22 +97,52 @@ static void test_last_key(void **state)
                       &diags);
     const Binding size = {.name = "N", .value = LONG};
     assert_true(problem_bind(problem, &size, 1, &diags));
-    int last = 0, behind = 0, values = 0;
+    int last = 0, behind = 0, values = 0, again = 0;
     for (int set = 0; set < MORE_SETS; set++) {
         ProblemData *data = data_more(problem, set, 1, arena);
         const int *k = data->buffer[0].init;
         const float *x = data->buffer[1].init;
-        bool of_last = false, of_behind = false;
+        bool of_last = false, of_behind = false, seen[2 * KEYS] = {false}, met = false;
         for (int i = 0; i < LONG; i++) {
+            met |= seen[k[i]];
+            seen[k[i]] = true;
             of_last |= k[i] == KEYS - 1;
             of_behind |= k[i] >= KEYS;
             values += k[i] == KEYS - 1 && x[i] != 0;
         }
+        again += met;
         last += of_last;
         behind += of_behind;
     }
     assert_true(last >= MORE_SETS / 2 && behind >= MORE_SETS / 2);
+    assert_true(again >= MORE_SETS / 2); // two values have one key
     assert_true(values >= MORE_SETS / 3);
+    problem_free(problem);
+    arena_free(arena);
+}
+
+// In some sets every element of a line is less than all of the next line, but where that is
+// the third: what belongs to another line shows in a fold of max or min.
+static void test_lines(void **state)
+{
+    (void)state;
+    enum { LINES = 9, LONG = 19 };
+    Arena *arena = arena_new();
+    Diags diags = {.arena = arena};
+    Problem *problem = problem_parse(
+        "d.fw", "size N, M\ndef d(x: [N][M]float) = map(reduce(max, 0.0), x)\n", &diags);
+    const Binding size[] = {{.name = "N", .value = LINES}, {.name = "M", .value = LONG}};
+    assert_true(problem_bind(problem, size, 2, &diags));
+    int apart = 0;
+    for (int set = 0; set < MORE_SETS; set++) {
+        const float *x = data_more(problem, set, 1, arena)->buffer[0].init;
+        bool all = true;
+        for (int i = 0; i + LONG < LINES * LONG; i++)
+            for (int k = 0; i / LONG % 3 < 2 && k < LONG; k++)
+                all &= x[i] < x[(i / LONG + 1) * LONG + k];
+        apart += all;
+    }
+    assert_true(apart >= MORE_SETS / MORE_KINDS / 4);
     problem_free(problem);
     arena_free(arena);
 }
@@ -209,8 +239,8 @@ static void test_index_floats(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random), cmocka_unit_test(test_last_key),
-        cmocka_unit_test(test_integers), cmocka_unit_test(test_index_floats),
-        cmocka_unit_test(test_more)};
+        cmocka_unit_test(test_random),       cmocka_unit_test(test_last_key),
+        cmocka_unit_test(test_lines),        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_index_floats), cmocka_unit_test(test_more)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -148,7 +148,7 @@ static bool claim(Cache *cache, bool was_open)
     return ok;
 }
 
-bool cache_open(Cache *cache, const Folder *folder, Diags *diags)
+bool cache_open(Cache *cache, const Folder *folder, int number, Diags *diags)
 {
     char name[32];
     bool taken = true;
@@ -164,9 +164,12 @@ bool cache_open(Cache *cache, const Folder *folder, Diags *diags)
         cache->path = path_in(folder->path, name);
         if (claim(cache, folder->was_open))
             return true;
+    } else if (taken) {
+        cache_open_own(cache, folder, number);
+        return true;
     }
     return diag_world(diags, "", "cannot open a compile cache in '%s': %s", folder->path,
-                      taken ? "all are in use" : strerror(errno));
+                      strerror(errno));
 }
 
 void cache_open_own(Cache *cache, const Folder *folder, int number)

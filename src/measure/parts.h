@@ -263,8 +263,10 @@ typedef struct {
     int jobs; // compiled into it so far
 } Cache;
 
-bool cache_open(Cache *cache, const Folder *folder, Diags *diags);
-// One for this controller alone, the number-th: what is compiled from jobs that are not
+// One that others use after this controller, or, where as many as there may be are in use,
+// one of its own, the number-th.
+bool cache_open(Cache *cache, const Folder *folder, int number, Diags *diags);
+// One for this controller alone: what is compiled from jobs that are not
 // trusted is loaded by nobody else.
 void cache_open_own(Cache *cache, const Folder *folder, int number);
 void cache_close(Cache *cache);

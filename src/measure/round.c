@@ -768,7 +768,7 @@ bool workers_add(Runner *runner, Diags *diags)
     bool wanted = i == 0 || !runner->ahead;
     if (wanted && runner->config.sandbox)
         cache_open_own(&runner->cache[i], &runner->folder, i);
-    else if (wanted && !cache_open(&runner->cache[i], &runner->folder, diags))
+    else if (wanted && !cache_open(&runner->cache[i], &runner->folder, i, diags))
         return false;
     runner->nworker++;
     return start(runner, &runner->worker[i], diags);

@@ -4,12 +4,14 @@
 // only asks what the device is.
 #include "measure/measure.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -72,6 +74,31 @@ static void test_killed_list(void **state)
     remove_tree(folder);
 }
 
+// As many tunings at a time as a large machine runs hold all caches that others keep.
+static void test_no_cache_free(void **state)
+{
+    (void)state;
+    enum { HELD = 100 };
+    AutoArena *arena = arena_new();
+    int held[HELD];
+    char folder[] = "/tmp/forewarp-test-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    for (int i = 0; i < HELD; i++) {
+        held[i] = open(arena_printf(arena, "%s/cache-%d.lock", folder, i),
+                       O_RDWR | O_CREAT, 0600);
+        assert_int_equal(flock(held[i], LOCK_EX), 0);
+    }
+    const RunnerConfig config = {.device = "host", .folder = folder};
+    Diags diags = {.arena = arena};
+    Runner *runner = runner_open(&config, &diags);
+    assert_non_null(runner);
+    assert_int_equal(diags.errors, 0);
+    runner_close(runner);
+    for (int i = 0; i < HELD; i++)
+        close(held[i]);
+    remove_tree(folder);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0) {
@@ -80,6 +107,7 @@ int main(int argc, char **argv)
         return worker_main(argc, argv);
     }
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_killed),
-                                       cmocka_unit_test(test_killed_list)};
+                                       cmocka_unit_test(test_killed_list),
+                                       cmocka_unit_test(test_no_cache_free)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

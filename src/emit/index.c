@@ -178,7 +178,11 @@ void put_index(Printer *p, const Arith *a, Prec prec)
 {
     switch (a->kind) {
     case A_CONST:
-        put(p, a->value < 0 && prec > PREC_SUM ? "(%lld)" : "%lld", (long long)a->value);
+        if (a->value == INT32_MAX && p->target->largest)
+            put(p, "%s", p->target->largest);
+        else
+            put(p, a->value < 0 && prec > PREC_SUM ? "(%lld)" : "%lld",
+                (long long)a->value);
         return;
     case A_VAR: put_name(p, a->name); return;
     case A_SUM: put_sum(p, a, prec); return;

@@ -132,6 +132,10 @@ passes "a product in bands and parts" "$FOREWARP" emit "$tmp/gram.fw" -s K=9999,
     -p 'lx=8 ly=8 bx=4 by=8 product=blocks stage=8 band=16 parts=16'
 grep -q 'min(16, 8' "$tmp/stdout" && grep -q 'gy = 8\*blockIdx.y + threadIdx.y;' "$tmp/stdout" &&
     ok "only groups are numbered in bands" || not_ok "only groups are numbered in bands"
+# NVRTC makes loops endless that compare an index with the largest int as a constant (src/emit/head.c).
+passes "the least of equal indices" "$FOREWARP" emit test/truth/argmax_ties.fw -s N=75,M=82 --target cuda
+[ "$(grep -c 'int x = 2147483647;' "$tmp/stdout")" = 1 ] && [ "$(grep -c 2147483647 "$tmp/stdout")" = 1 ] &&
+    ok "CUDA's compiler does not see the largest int" || not_ok "CUDA's compiler does not see the largest int"
 # A prefix of more terms than one accumulator may add has parts on every device.
 cat >"$tmp/long.fw" <<'END'
 size N

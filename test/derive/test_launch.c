@@ -58,6 +58,14 @@ static const Case cases[] = {
      "reduce(max, "
      "0.0, c) in c |> map(\\x -> x / t))",
      {{20, 1000003}, {600, 100000}, {500, 28032}}},
+    // Prefixes of columns that become rows, alone, in batches, and beside a long one.
+    {"def f(a: [N][M]float) = a |> transpose |> map(scan(+, 0.0))",
+     {{8192, 8000}, {1000003, 20}, {7, 5000}}},
+    {"def f(a: [N][M][33]double) = a |> map(transpose) |> map2(scan(max, double(-9)))",
+     {{400, 401}, {3, 100000}}},
+    {"def f(a: [N][M]float, b: [N]float) = let s = scan(+, 0.0, b) in (s, a |> transpose "
+     "|> map(scan(+, 0.0)))",
+     {{80000, 800}, {300, 5000}}},
     {"def f(a: [N][M]double) = a |> map(\\r -> let s = reduce(max, double(0), r) in let c "
      "= scan(+, double(0), r) in let d = scan(max, double(-1e30), c) in zip(c, d) |> "
      "map(\\x y -> x - y * s))",

@@ -84,8 +84,8 @@ static void test_no_cache_free(void **state)
     char folder[] = "/tmp/forewarp-test-XXXXXX";
     assert_non_null(mkdtemp(folder));
     for (int i = 0; i < HELD; i++) {
-        held[i] = open(arena_printf(arena, "%s/cache-%d.lock", folder, i),
-                       O_RDWR | O_CREAT, 0600);
+        held[i] = open(arena_printf(arena, "%s/cache-%d.lock", folder, i), O_RDWR | O_CREAT,
+                       0600);
         assert_int_equal(flock(held[i], LOCK_EX), 0);
     }
     const RunnerConfig config = {.device = "host", .folder = folder};

@@ -117,11 +117,13 @@ static void add_prefix_param(Derivation *d, Diags *diags)
         constrain(d, diags, "prefix == 'parts' or l%c == 1", 'x' + x);
 }
 
+// A processor goes through a million elements about as fast as through parts of them. Of
+// wide elements a group of some device cannot hold a part.
 bool has_long_scan(const Derivation *d)
 {
-    enum { LEAST = 4 * 32 }; // elements of a part, which its items have in local memory
-    return d->shape.scan_most > longest_chain(d->shape.scan_most) &&
-           (LEAST + SCAN_MORE) * d->shape.scan <= fold_room(d);
+    enum { LONG = 1 << 15, LONG_CPU = 1 << 22, WIDE = 16 };
+    return d->shape.scan_most > (d->device.is_cpu ? LONG_CPU : LONG) &&
+           d->shape.scan <= WIDE;
 }
 
 // Both what a group reads and its own prefixes in local memory.
@@ -133,7 +135,7 @@ static void add_scan_params(Derivation *d, Diags *diags)
               d->shape.product ? " * ly" : "", SCAN_MORE, (long long)d->shape.scan,
               (long long)fold_room(d));
     if (has_long_scan(d))
-        constrain(d, diags, "share > 0%s", d->shape.rows ? " or fold != 'item'" : "");
+        space_constrain(d->space, "share > 0", diags);
 }
 
 static void add_turns(Derivation *d)
@@ -341,7 +343,8 @@ static void choose_parts(const Derivation *d, Point *point)
 
 static void fold_plain_parts(const Derivation *d, Point *point)
 {
-    if (has_long_scan(d) && (d->device.is_cpu || d->shape.columns))
+    const bool whole = has_long_scan(d);
+    if (whole)
         choose_share(d, point, 16);
     if (!has_folds(&d->shape) || d->device.is_cpu)
         return;
@@ -353,6 +356,8 @@ static void fold_plain_parts(const Derivation *d, Point *point)
     }
     set_values(d, point, "lx=%d ly=1 groups=1024", (int)MIN(256, d->device.max_group));
     choose_parts(d, point);
+    if (whole)
+        choose_share(d, point, 16);
     if (d->shape.columns) {
         if (d->shape.lines)
             space_set(d->space, point, "fold", "near");
@@ -447,7 +452,8 @@ void strips_plain(const Derivation *d, Point *point)
         return;
     }
     const Point before = *point;
-    set_values(d, point, "ly=1 lz=1 bx=1 cx=1 vec=1 lanes=1 fold=item hold=again share=0");
+    set_values(d, point,
+               "ly=1 lz=1 bx=1 cx=1 vec=1 lanes=1 fold=item join=tree hold=again share=0");
     set_turned(d, 0, point);
     if (!space_valid(d->space, point))
         *point = before;

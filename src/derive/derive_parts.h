@@ -28,7 +28,7 @@ typedef struct {
     bool reduction;         // a whole array is reduced
     int64_t whole;          // elements of the longest such fold, with those of folds in it
     int64_t scan;           // bytes of an element of prefixes of whole arrays; 0: none
-    int64_t scan_most;      // elements of the longest of these, or of those of rows
+    int64_t scan_most;      // elements of the longest of these that adds up floats
     bool scan_columns;      // there are prefixes of columns
     int64_t order, ordered; // bytes of an element of folds that keep their order; how many
     bool rows;              // a chain of nests, of which some fold
@@ -121,7 +121,8 @@ bool has_folds(const Shape *shape);              // folds or prefixes, which hav
 void settle_rows(Derivation *derivation);
 // Terms of a fold of that many that one accumulator of any point adds.
 int64_t longest_chain(int64_t terms);
-// Has a prefix more terms than one accumulator may add, and can it have parts?
+// Has a prefix of a whole array more terms than one accumulator should add? (Of floats near
+// 1 it adds 2^24.)
 bool has_long_scan(const Derivation *derivation);
 // Parts of each fold or prefix, at least so long each and of so many elements together;
 // what has some already keeps them.

@@ -60,7 +60,6 @@ static void note_scan_rows(Shape *shape, const Expr *map)
     if (len < 2048 || reads_columns(map))
         return;
     shape->scan = MAX(shape->scan, scan_elem_bytes(scan_read(map->fun->arg[0])));
-    shape->scan_most = MAX(shape->scan_most, len);
     shape->long_rows |= arith_is_const(map->type->len, &rows) && rows < 512;
 }
 
@@ -188,6 +187,12 @@ static void note_rows(Shape *shape, const Expr *reduce)
         shape->fold = len;
 }
 
+static bool adds_floats(const Expr *e, const void *none)
+{
+    return e->kind == E_OP && (e->op == OP_ADD || e->op == OP_MUL || e->op == OP_FMA) &&
+           e->type->kind == T_SCALAR && scalar_info[e->type->scalar].floating;
+}
+
 // 0: nobody says.
 static int64_t usual_terms(const Shape *shape, const Arith *len)
 {
@@ -212,7 +217,8 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
             shape->order = fold_elem_bytes(expr);
     } else if (scan_elem_bytes(expr)) {
         shape->scan = MAX(shape->scan, scan_elem_bytes(expr));
-        shape->scan_most = MAX(shape->scan_most, usual_terms(shape, expr->type->len));
+        if (expr_find(expr->fun, adds_floats, NULL))
+            shape->scan_most = MAX(shape->scan_most, usual_terms(shape, expr->type->len));
         shape->dims = MAX(shape->dims, 1);
     } else if (pattern && expr->pattern == P_ITERATE) {
         find_shape(shape, expr->fun->arg[0], true);

@@ -16,6 +16,8 @@
 
 #include "kir/passes.h"
 
+#include <string.h>
+
 enum { TILES_MOST = 8, UNROLLED = 16 };
 
 typedef struct {
@@ -33,7 +35,7 @@ typedef struct {
     ArithCtx *ctx;
     Arena *arena;
     const Stm *items, *loop;
-    const KExpr *cond;          // around the statement that is looked at
+    const KExpr *cond;          // all conditions around the statement that is looked at
     int64_t columns;            // of a strip
     const Arith *width, *count; // the same; elements of a tile
     Tiled tiled[TILES_MOST];
@@ -80,6 +82,17 @@ static void note_loads(Strips *s, const KExpr *e)
         note_loads(s, e->arg[i]);
 }
 
+// a: NULL: none.
+static const KExpr *both_of(const Strips *s, const KExpr *a, const KExpr *b)
+{
+    if (!a)
+        return b;
+    const Arith **cond = NEW_ARRAY(s->arena, const Arith *, a->n + b->n);
+    memcpy(cond, a->cond, (size_t)a->n * sizeof *cond);
+    memcpy(cond + a->n, b->cond, (size_t)b->n * sizeof *cond);
+    return kexpr_cond(s->arena, cond, a->n + b->n);
+}
+
 static void note_block(Strips *s, const Block *block)
 {
     VEC_EACH(const Stm *, stm, block) {
@@ -93,10 +106,13 @@ static void note_block(Strips *s, const Block *block)
             note(s, false, stm->buffer, stm->index);
         if (stm->kind != ST_IF)
             continue;
-        s->ok &= !s->cond && stm->value->kind == K_COND && !stm->other.len;
-        s->cond = stm->value;
+        s->ok &= stm->value->kind == K_COND && !stm->other.len;
+        if (!s->ok)
+            return;
+        const KExpr *outer = s->cond;
+        s->cond = both_of(s, outer, stm->value);
         note_block(s, &stm->body);
-        s->cond = NULL;
+        s->cond = outer;
     }
 }
 

@@ -408,10 +408,12 @@ static void probe_cells(Stream *s)
 bool stream_probe(Stream *s, const Type *state)
 {
     Lower *l = s->l, outer = *l;
-    Kernel nowhere = {0};
+    Kernel nowhere = {.local = {1, 1, 1}};
     Block nothing = {0};
     Diags quiet = {.arena = l->arena};
     nowhere.names = (Map){.arena = l->arena};
+    for (int d = 0; d < DIMS_MAX; d++)
+        nowhere.global[d] = arith_const(l->ctx, 1);
     s->refused = NULL;
     if (parts_of(state) > GRIDS_MAX || !are_grids(s, state)) {
         s->refused = "its state is not up to 32 arrays of numbers of one size";

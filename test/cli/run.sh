@@ -136,11 +136,12 @@ grep -q 'min(16, 8' "$tmp/stdout" && grep -q 'gy = 8\*blockIdx.y + threadIdx.y;'
 passes "the least of equal indices" "$FOREWARP" emit test/truth/argmax_ties.fw -s N=75,M=82 --target cuda
 [ "$(grep -c 'int x = 2147483647;' "$tmp/stdout")" = 1 ] && [ "$(grep -c 2147483647 "$tmp/stdout")" = 1 ] &&
     ok "CUDA's compiler does not see the largest int" || not_ok "CUDA's compiler does not see the largest int"
-# A prefix of more terms than one accumulator may add has parts on every device.
+# A prefix of more floats than one accumulator can add has parts on every device.
 cat >"$tmp/long.fw" <<'END'
 size N
 def prefix(a: [N]float) = a |> scan(+, 0.0)
 END
-passes "a short prefix goes on" "$FOREWARP" emit "$tmp/long.fw" -s N=1000 -d host -p share=0
-fails 2 "share > 0" "$FOREWARP" emit "$tmp/long.fw" -s N=100000 -d host -p share=0
+passes "a short prefix goes on" "$FOREWARP" emit "$tmp/long.fw" -s N=100000 -d host -p share=0
+fails 2 "share > 0" "$FOREWARP" emit "$tmp/long.fw" -s N=5000000 -d host -p share=0
+passes "its plain point has parts" "$FOREWARP" emit "$tmp/long.fw" -s N=5000000 -d host -p lanes=1
 finish

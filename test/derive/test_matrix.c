@@ -196,6 +196,10 @@ static bool run_point(const Problem *problem, const Derivation *derivation,
     assert_true(candidate_make(problem, derivation, point, "c", target,
                                buf_keep(&prelude, arena), arena, &candidate, diags));
     assert_int_equal(matrix, strstr(candidate.job.source, "fw_multiply") != NULL);
+    const Space *space = derive_space(derivation);
+    const bool strips =
+        space_find(space, "strip") >= 0 && space_int(space, point, "strip") > 0;
+    assert_int_equal(strips, strstr(candidate.job.source, "strip") != NULL);
     bool ok = emulate_candidate(&candidate, data, arena, raw);
     candidate_release(&candidate);
     return ok;

@@ -8,7 +8,6 @@
 
 #include "derive/derive_parts.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +49,7 @@ static bool settle(Derivation *d, const Derivation *usual, const Point *plain,
     AutoBuf value = buf_new(), text = buf_new();
     space_value_print(&value, its < 0 ? d->space : usual->space, its < 0 ? own : its,
                       choice);
-    const char *quote = isdigit((unsigned char)value.text[0]) ? "" : "'";
+    const char *quote = value.text[strspn(value.text, "0123456789")] ? "'" : "";
     buf_printf(&text, "%s == %s%s%s", name, quote, value.text, quote);
     OrderParam *param = &d->order[d->norder++];
     snprintf(param->name, sizeof param->name, "%s", name);
@@ -90,6 +89,10 @@ void settle_order(Derivation *d, Diags *diags)
     for (int i = 0; ok && i < parameters; i++)
         if (to_settle(d, &parameter_info[i], name, sizeof name))
             ok = settle(d, usual, &plain, name, diags);
+    // A kernel of several stages may leave the parts out that one stage alone has.
+    if (ok && space_find(d->space, "cover") >= 0 &&
+        derive_param(usual, &plain, "parts") > 1)
+        ok = settle(d, usual, &plain, "cover", diags);
     if (ok && space_find(d->space, "mx") >= 0) // of sums in the machine's order
         space_constrain(d->space, "product != 'matrix'", diags);
     derive_free(usual);

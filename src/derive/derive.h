@@ -24,6 +24,7 @@ typedef enum {
     ORDER_FOLD,
     ORDER_ITEMS,
     ORDER_EACH,
+    ORDER_PARTS,
     ORDER_KEYS,
     ORDER_PASS,
     ORDER_UNITS,

@@ -479,19 +479,26 @@ static bool in_strips(const DeriveWalk *w, const Expr *map)
     return !w->rows && w->strips && walks_lines(map);
 }
 
+// So many rows a group, one for the items of each place along dimension y: then at is their
+// map.
+static bool derive_beside(DeriveWalk *w, Path *at, int64_t beside, int64_t y)
+{
+    if (beside < 2 || !walk_apply(w, RULE_SPLIT_JOIN, *at, &beside, 1))
+        return false;
+    Path groups = walk_map_below(w, *at);
+    *at = walk_below(w, groups, CHILD_FUN);
+    walk_apply(w, RULE_MAP_WRG, groups, (int64_t[]){0}, 1);
+    walk_apply(w, RULE_MAP_LCL, *at, &y, 1);
+    return true;
+}
+
 // Several short rows a group, each by the items of one y, or long ones by an item each; the
 // map of them.
 static Path rows_beside(DeriveWalk *w, Path at)
 {
     const bool items = in_strips(w, walk_node(w, at));
-    int64_t y = !items, beside = items ? w->local[0] : w->rows ? w->beside : 1;
-    if (beside < 2 || !walk_apply(w, RULE_SPLIT_JOIN, at, &beside, 1))
-        return at;
-    at = walk_map_below(w, at);
-    Path row = walk_below(w, at, CHILD_FUN);
-    walk_apply(w, RULE_MAP_WRG, at, (int64_t[]){0}, 1);
-    walk_apply(w, RULE_MAP_LCL, row, &y, 1);
-    return row;
+    derive_beside(w, &at, items ? w->local[0] : w->rows ? w->beside : 1, !items);
+    return at;
 }
 
 static bool shares_row(const DeriveWalk *w, const Expr *map)
@@ -603,31 +610,16 @@ bool derive_scan(DeriveWalk *w, Path at)
 }
 
 // A map of what each part of a row gives: a work-item a part, neighbours of neighbouring
-// rows.
-static Path derive_part_items(DeriveWalk *w, Path at)
+// rows. Where results are rows, the group of these items may copy them in strips.
+static Path derive_part_items(DeriveWalk *w, Path at, bool results)
 {
-    int64_t x = 0, y = 1;
-    walk_apply(w, RULE_MAP_GLB, at, &x, 1);
+    const int64_t x = 0, y = 1;
+    const bool strips = results && w->strips && derive_beside(w, &at, w->local[0], x);
+    if (!strips)
+        walk_apply(w, RULE_MAP_GLB, at, &x, 1);
     at = walk_under_layout(w, walk_below(w, at, CHILD_FUN));
     if (is_map(walk_node(w, at)))
-        walk_apply(w, RULE_MAP_GLB, at, &y, 1);
-    return at;
-}
-
-// The same for results that are rows: a group has the same part of neighbouring rows, one
-// an item, and copies what they give back in strips.
-static Path derive_part_strips(DeriveWalk *w, Path at)
-{
-    const int64_t x = 0, y = 1, items = w->local[0];
-    if (!w->strips || items < 2 || !walk_apply(w, RULE_SPLIT_JOIN, at, &items, 1))
-        return derive_part_items(w, at);
-    at = walk_map_below(w, at);
-    Path rows = walk_below(w, at, CHILD_FUN);
-    walk_apply(w, RULE_MAP_WRG, at, &x, 1);
-    walk_apply(w, RULE_MAP_LCL, rows, &x, 1);
-    at = walk_under_layout(w, walk_below(w, rows, CHILD_FUN));
-    if (is_map(walk_node(w, at)))
-        walk_apply(w, RULE_MAP_WRG, at, &y, 1);
+        walk_apply(w, strips ? RULE_MAP_WRG : RULE_MAP_GLB, at, &y, 1);
     return at;
 }
 
@@ -640,7 +632,7 @@ static bool derive_scan_columns(DeriveWalk *w, Path at)
     if (parts < 2 || part < 2 || !reads_columns(walk_node(w, at)))
         return false;
     if (look_back(w, &at, part, 1)) {
-        at = walk_below(w, derive_part_strips(w, at), CHILD_FUN);
+        at = walk_below(w, derive_part_items(w, at, true), CHILD_FUN);
         while (walk_apply_plain(w, RULE_LET_OUT, at))
             ;
         if (walk_node(w, at)->kind == E_LET)
@@ -652,9 +644,9 @@ static bool derive_scan_columns(DeriveWalk *w, Path at)
     walk_apply_plain(w, RULE_MAP_FISSION_LET, at);
     Path rest = walk_below(w, at, 1);
     walk_apply_plain(w, RULE_MAP_FISSION_LET, rest);
-    derive_part_items(w, walk_below(w, at, 0));
-    derive_part_items(w, walk_below(w, rest, 0));
-    derive_part_strips(w, walk_below(w, rest, 1));
+    derive_part_items(w, walk_below(w, at, 0), false);
+    derive_part_items(w, walk_below(w, rest, 0), false);
+    derive_part_items(w, walk_below(w, rest, 1), true);
     return true;
 }
 

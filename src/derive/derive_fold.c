@@ -344,7 +344,7 @@ static void choose_parts(const Derivation *d, Point *point)
 static void fold_plain_parts(const Derivation *d, Point *point)
 {
     const bool whole = has_long_scan(d);
-    if (whole)
+    if (whole && (d->device.is_cpu || d->shape.product))
         choose_share(d, point, 16);
     if (!has_folds(&d->shape) || d->device.is_cpu)
         return;
@@ -442,6 +442,12 @@ static void set_turned(const Derivation *d, int i, Point *point)
     set_one_pass(d, point);
 }
 
+// Each line by one item, which holds nothing of it.
+static void set_strip_items(const Derivation *d, Point *point)
+{
+    set_values(d, point, "ly=1 lz=1 lanes=1 fold=item join=tree hold=again share=0");
+}
+
 void strips_plain(const Derivation *d, Point *point)
 {
     if (d->device.is_cpu || !d->shape.walks)
@@ -452,8 +458,8 @@ void strips_plain(const Derivation *d, Point *point)
         return;
     }
     const Point before = *point;
-    set_values(d, point,
-               "ly=1 lz=1 bx=1 cx=1 vec=1 lanes=1 fold=item join=tree hold=again share=0");
+    set_values(d, point, "bx=1 cx=1 vec=1");
+    set_strip_items(d, point);
     set_turned(d, 0, point);
     if (!space_valid(d->space, point))
         *point = before;
@@ -468,11 +474,11 @@ bool strips_first(const Derivation *d, int i, Point *point)
     if (space_find(d->space, "strip") < 0 || i >= COUNTOF(first))
         return false;
     derive_single(d, point);
-    set_values(d, point,
-               "lx=%d ly=1 lz=1 lanes=1 fold=item join=tree hold=again share=0 strip=%d "
-               "stages=%d load=ahead",
-               first[i].lx, first[i].strip, first[i].stages);
+    set_strip_items(d, point);
     if (d->shape.turned)
         set_turned(d, i, point);
+    else
+        set_values(d, point, "lx=%d strip=%d stages=%d load=ahead", first[i].lx,
+                   first[i].strip, first[i].stages);
     return true;
 }

@@ -46,10 +46,11 @@ static bool settle(Derivation *d, const Derivation *usual, const Point *plain,
     int choice = its < 0 ? 0 : plain->choice[its];
     if (own < 0 && choice == 0)
         return true;
+    const Space *space = its < 0 ? d->space : usual->space;
+    const int number = its < 0 ? own : its;
     AutoBuf value = buf_new(), text = buf_new();
-    space_value_print(&value, its < 0 ? d->space : usual->space, its < 0 ? own : its,
-                      choice);
-    const char *quote = value.text[strspn(value.text, "0123456789")] ? "'" : "";
+    space_value_print(&value, space, number, choice);
+    const char *quote = space_param(space, number)->label ? "'" : "";
     buf_printf(&text, "%s == %s%s%s", name, quote, value.text, quote);
     OrderParam *param = &d->order[d->norder++];
     snprintf(param->name, sizeof param->name, "%s", name);
@@ -62,14 +63,16 @@ static bool settle(Derivation *d, const Derivation *usual, const Point *plain,
     return ok;
 }
 
-// The parameter whose value is to be one for all points; false: there is none.
-static bool to_settle(const Derivation *d, const ParameterInfo *info, char *name,
-                      size_t size)
+// The parameter whose value is to be one for all points; false: there is none. parts: folds
+// have some.
+static bool to_settle(const Derivation *d, const ParameterInfo *info, bool parts,
+                      char *name, size_t size)
 {
     snprintf(name, size, "%s%s", info->name, info->suffix[0] == 'x' ? "x" : "");
     return info->order == ORDER_FOLD ||
            (info->order == ORDER_ITEMS && d->shape.reduction) ||
            (info->order == ORDER_EACH && !d->items) ||
+           (info->order == ORDER_PARTS && parts && space_find(d->space, name) >= 0) ||
            (info->order == ORDER_KEYS && d->shape.keyed.shows);
 }
 
@@ -85,14 +88,11 @@ void settle_order(Derivation *d, Diags *diags)
         d->items = derive_number(usual, &plain, "l", 0);
         d->each = derive_param(usual, &plain, "lanes");
     }
+    const bool parts = derive_param(usual, &plain, "parts") > 1;
     char name[sizeof d->order->name];
     for (int i = 0; ok && i < parameters; i++)
-        if (to_settle(d, &parameter_info[i], name, sizeof name))
+        if (to_settle(d, &parameter_info[i], parts, name, sizeof name))
             ok = settle(d, usual, &plain, name, diags);
-    // A kernel of several stages may leave the parts out that one stage alone has.
-    if (ok && space_find(d->space, "cover") >= 0 &&
-        derive_param(usual, &plain, "parts") > 1)
-        ok = settle(d, usual, &plain, "cover", diags);
     if (ok && space_find(d->space, "mx") >= 0) // of sums in the machine's order
         space_constrain(d->space, "product != 'matrix'", diags);
     derive_free(usual);

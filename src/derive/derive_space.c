@@ -152,8 +152,9 @@ static void note_map(Shape *shape, Expr *map)
     } else if (is_product(map->fun->arg[0])) {
         note_product(shape, map->fun->arg[0], extent(shape, map->type->len));
     }
-    shape->turned |= walks_lines(map) && reads_columns(map) && !shape->back;
-    shape->walks |= walks_rows(map) || shape->turned;
+    const bool lines = walks_lines(map), columns = lines && reads_columns(map);
+    shape->turned |= columns && !shape->back;
+    shape->walks |= (lines && !columns) || shape->turned;
     if (chain_depth(map)) {
         shape->rows = true;
         shape->near |= reads_near(map);
@@ -193,13 +194,6 @@ static bool adds_floats(const Expr *e, const void *none)
            e->type->kind == T_SCALAR && scalar_info[e->type->scalar].floating;
 }
 
-// 0: nobody says.
-static int64_t usual_terms(const Shape *shape, const Arith *len)
-{
-    int64_t terms = usual_length(shape->program, len);
-    return terms < INT32_MAX ? terms : 0;
-}
-
 static void find_shape(Shape *shape, Expr *expr, bool root)
 {
     bool pattern = expr->kind == E_PATTERN, relayout = is_relayout(expr);
@@ -217,8 +211,9 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
             shape->order = fold_elem_bytes(expr);
     } else if (scan_elem_bytes(expr)) {
         shape->scan = MAX(shape->scan, scan_elem_bytes(expr));
-        if (expr_find(expr->fun, adds_floats, NULL))
-            shape->scan_most = MAX(shape->scan_most, usual_terms(shape, expr->type->len));
+        int64_t len = usual_length(shape->program, expr->type->len);
+        if (len < INT32_MAX && expr_find(expr->fun, adds_floats, NULL))
+            shape->scan_most = MAX(shape->scan_most, len);
         shape->dims = MAX(shape->dims, 1);
     } else if (pattern && expr->pattern == P_ITERATE) {
         find_shape(shape, expr->fun->arg[0], true);

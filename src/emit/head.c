@@ -474,28 +474,28 @@ static void put_matrix_text(Buf *out, const Program *program, const Uses *uses)
     buf_putc(out, '\n');
 }
 
-// From compute capability 9 on, a launch may ask for it (DeviceLaunch.follows).
-static const Helper cuda_follow = {
-    {"fw_follow(", NULL},
-    "// Waits until the kernel before has written all that it writes.\n"
-    "@void fw_follow()\n"
-    "{\n"
-    "#if __CUDA_ARCH__ >= 900\n"
-    "    asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n"
-    "#endif\n"
-    "}\n"};
-
-// NVRTC 13.0 and 13.5 make a loop of an odd number of steps, 35 or more, endless if an
-// index that moves by two or more is compared in it with the largest int as a constant, as
-// the first step of a fold to the least index does.
-static const Helper cuda_most = {{"fw_most(", NULL},
-                                 "// The largest int, which compilers do not see.\n"
-                                 "@int fw_most()\n"
-                                 "{\n"
-                                 "    int x = 2147483647;\n"
-                                 "    asm(\"\" : \"+r\"(x));\n"
-                                 "    return x;\n"
-                                 "}\n"};
+static const Helper cuda_helper[] = {
+    // From compute capability 9 on, a launch may ask for it (DeviceLaunch.follows).
+    {{"fw_follow(", NULL},
+     "// Waits until the kernel before has written all that it writes.\n"
+     "@void fw_follow()\n"
+     "{\n"
+     "#if __CUDA_ARCH__ >= 900\n"
+     "    asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n"
+     "#endif\n"
+     "}\n"},
+    // NVRTC 13.0 and 13.5 make a loop of an odd number of steps, 35 or more, endless if an
+    // index that moves by two or more is compared in it with the largest int as a constant,
+    // as the first step of a fold to the least index does.
+    {{"fw_most(", NULL},
+     "// The largest int, which compilers do not see.\n"
+     "@int fw_most()\n"
+     "{\n"
+     "    int x = 2147483647;\n"
+     "    asm(\"\" : \"+r\"(x));\n"
+     "    return x;\n"
+     "}\n"},
+};
 
 void put_cuda_head(Buf *out, const Program *program, const Uses *uses)
 {
@@ -503,8 +503,8 @@ void put_cuda_head(Buf *out, const Program *program, const Uses *uses)
         put_helpers(out, &cuda_over[program->math], 1, "", uses);
     buf_puts(out, program_uses(program, S_HALF) ? cuda_half : "");
     put_helpers(out, &cuda_constants, 1, "", uses);
-    put_helpers(out, &cuda_follow, 1, "__device__ __forceinline__ ", uses);
-    put_helpers(out, &cuda_most, 1, "__device__ __forceinline__ ", uses);
+    put_helpers(out, cuda_helper, COUNTOF(cuda_helper), "__device__ __forceinline__ ",
+                uses);
     put_strict_c(out, COUNTOF(strict_helper), "__device__ __forceinline__ ", program, uses);
     put_cuda_vectors(out, &uses->vectors, 0);
     put_matrix_text(out, program, uses);

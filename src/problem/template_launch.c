@@ -235,7 +235,7 @@ static void print_entry(const Template *t, const TemplateLaunch *launch, const P
     buf_puts(out, ");\n}\n");
 }
 
-// Of each function once, however often it is called.
+// Prints an entry for each function once, however often it is called.
 void template_entries(const Template *t, const TemplateLaunch *launch, int n,
                       const Point *point, Buf *out)
 {

@@ -57,7 +57,7 @@ typedef struct {
     double importance[SPACE_PARAMS_MAX], explained;
     int order[SPACE_PARAMS_MAX]; // the parameters, those that matter most first
     double *unseen_ns;           // by trial: what the forest of the others predicts; or NAN
-    // Of the kernels that ran, at most ANALYSIS_KERNELS, the best included.
+    // The kernels that are looked at: at most ANALYSIS_KERNELS that ran, with the best.
     int *kernel, nkernel;        // trials by number
     Matrix feature;              // nkernel by FEATURES; n 0: not known
     double redundancy[FEATURES]; // with the times (paper 000, section 6.3)

@@ -101,7 +101,7 @@ static Expr *joined_rows(Rewrite *rw, const Expr *list)
     return rows ? make_map(rw, 2, copy_of(rw, list->fun), rows) : NULL;
 }
 
-// Of a tile, which divides l: as wide as it may be with an eighth of the columns to spare.
+// The width of a tile divides l, and is the largest that adds at most an eighth of columns.
 static int64_t tile_width(int64_t columns, int64_t l)
 {
     int64_t width = l;

@@ -67,7 +67,7 @@ void lower_scalars(RandomWalk *w, Path at)
             lower_fold(w, folds.at[i]);
 }
 
-// Of a whole input ------------------------------------------------------------------------
+// Folds of a whole input ------------------------------------------------------------------
 
 // Parts reduced by groups: each item folds elements apart, one folds what they found.
 static bool parts_by_groups(RandomWalk *w, Path at, int64_t len, int64_t parts)

@@ -143,7 +143,7 @@ static Expr *of_elements(Indexed *x, const Expr *fun)
     return expr_lambda(x->rw->ir, params + (last == 0), last + 1, body);
 }
 
-// Of one part the element is all of it.
+// If there is one part, the element is that part.
 static void take_whole(const Indexed *x, Expr *e)
 {
     if (e->kind == E_GET && expr_is_use(e->arg[0], x->elem)) {

@@ -190,7 +190,7 @@ static bool ways_agree(const Value *value, int *told)
     return true;
 }
 
-// Of both signs, and of several sizes; whole numbers once in four times of all sizes.
+// Draws numbers of both signs and of several sizes, once in four times whole ones.
 static void draw(Value *value, int seed)
 {
     static const double scale[] = {1, 10, 100};

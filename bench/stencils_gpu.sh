@@ -18,13 +18,14 @@
 #
 # Data go to FOLDER/stencils, FOLDER/programs, FOLDER/templates, as in data/, and all of them
 # every minute and at the end to FOLDER/data.tar, the one file to take away. What is there
-# already, or in data/stencils/h200 with as many parts, is not recorded again.
+# already, or in data/stencils/h200 (KNOWN in the environment) with as many parts, is not recorded
+# again.
 #
 #   FOREWARP=build/forewarp bench/stencils_gpu.sh -n opencl:0,opencl:0 out 3
 #   FOREWARP=build/forewarp bench/stencils_gpu.sh cuda:0,cuda:1,cuda:2 out 9 full rest
 #
 # Afterwards, in the repository: bench/stencils_gpu.sh -t FOLDER/data.tar takes them over into
-# data/stencils/h200 (programs, templates likewise) and prints the tables.
+# data/stencils/h200 (programs, templates likewise; CARD=h100: into h100) and prints the tables.
 dry='' cores='' take=''
 while getopts nc:t: option; do
     case $option in
@@ -41,17 +42,17 @@ export FOREWARP="${FOREWARP:-$root/build/forewarp}"
 known=${KNOWN:-$root/data/stencils/h200}
 
 if [ "$take" ]; then
-    work=$(mktemp -d)
+    work=$(mktemp -d) card=${CARD:-h200}
     tar -C "$work" -xf "$take"
     for kind in stencils programs; do
         [ -e "$work/$kind/index.csv" ] || continue
-        mkdir -p "$root/data/$kind/h200"
-        python3 "$root/bench/merge_studies.py" "$root/data/$kind/h200" "$work/$kind"
-        python3 "$root/bench/papers/stencils.py" loading "$root/data/$kind/h200"
-        python3 "$root/bench/papers/stencils.py" groups "$root/data/$kind/h200"
+        mkdir -p "$root/data/$kind/$card"
+        python3 "$root/bench/merge_studies.py" "$root/data/$kind/$card" "$work/$kind"
+        python3 "$root/bench/papers/stencils.py" loading "$root/data/$kind/$card"
+        python3 "$root/bench/papers/stencils.py" groups "$root/data/$kind/$card"
     done
     for file in "$work"/templates/*.json.gz; do
-        [ ! -e "$file" ] || cp "$file" "$root/data/templates/h200-$(basename "$file")"
+        [ ! -e "$file" ] || cp "$file" "$root/data/templates/$card-$(basename "$file")"
     done
     rm -rf "$work"
     exit 0
@@ -107,6 +108,7 @@ few 2 100 hybrid image,tiled 32x1024x1024 $small
 few 2 100 hybrid+expert image,tiled 256x256x256 $(for n in $small; do echo "${n}_a2m1" "${n}_a1m2"; done | xargs)
 large 5 100 hybrid image,tiled 256x256x256 nocorners_2d_xy_r3 diamond_2d_yz_r4 dense_2d_xz_r3 thumbtack_3d_y_r3 diamond_3d_r3 dense_2d_xy_r4
 large 5 100 hybrid image,tiled 256x256x256 $(names 41 131)
+others 2 100 hybrid image,tiled 256x256x256 $(names 1 31)
 END
 }
 

@@ -692,12 +692,16 @@ void derive_single(const Derivation *d, Point *point)
         return;
     }
     // By dimensions. A GPU starts few groups at a time (64 items of one word each: a fifth
-    // of a copy), and moves rows of 128 bytes.
-    static const int64_t shape[2][DIMS_MAX][2] = {{{256, 1}, {32, 8}, {64, 4}},
-                                                  {{64, 1}, {16, 16}, {64, 4}}};
-    const int64_t *group = shape[d->device.is_cpu][MAX(d->shape.dims, 1) - 1];
+    // of a copy), and moves rows of 128 bytes. Items that are a loop go along rows.
+    static const int64_t shape[][DIMS_MAX][2] = {{{256, 1}, {32, 8}, {64, 4}},
+                                                 {{64, 1}, {16, 16}, {64, 4}},
+                                                 {{256, 1}, {256, 1}, {256, 1}}};
+    const int kind = d->device.is_cpu + language_is(d->device.target, LANGUAGE_C);
+    const int64_t *group = shape[kind][MAX(d->shape.dims, 1) - 1];
     set_number(d, point, "lx", MIN(group[0], largest));
     set_number(d, point, "ly", MIN(group[1], MAX(largest / group[0], 1)));
+    if (d->device.is_cpu)
+        space_set(d->space, point, "border", "split");
     cover_apart(d, point);
     set_number(d, point, "groups", 64);
     fold_plain(d, point);
@@ -869,6 +873,7 @@ KernelOptions derive_options(const Derivation *d, const Point *point)
     options.relay = (int)derive_param(d, point, "relay");
     options.early = derive_word(d, point, "early", "all");
     options.copies = d->device.matrix > 0; // who has the one has the other
+    options.item_loops = language_is(d->device.target, LANGUAGE_C);
     options.lane_rows = (int)derive_param(d, point, "by");
     options.lanes = d->device.lanes;
     options.shuffle = d->device.shuffle;

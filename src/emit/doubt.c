@@ -16,10 +16,13 @@ static const char *const lines[] = {
     "#define FW_SQRT_UNITS(T) 1\n"
 
 // Units in the last place are two of rounding. double and half do not depend on `math`.
+// FW_EXACT: these are the kernels of a target whose `standard` is exact.
 static const char *const math_lines[MATHS] = {
-    [MATH_STANDARD] = "#define FW_FAST 0\n"
+    [MATH_STANDARD] = "#ifdef FW_EXACT\n" EXACT_LINES "#else\n"
+                      "#define FW_FAST 0\n"
                       "#define FW_DIV_UNITS(T) (T::unit == 1.0 / (1 << 24) ? 5.1 : 1)\n"
-                      "#define FW_SQRT_UNITS(T) (T::unit == 1.0 / (1 << 24) ? 6.1 : 1)\n",
+                      "#define FW_SQRT_UNITS(T) (T::unit == 1.0 / (1 << 24) ? 6.1 : 1)\n"
+                      "#endif\n",
     [MATH_EXACT] = EXACT_LINES,
     [MATH_STRICT] = EXACT_LINES,
     [MATH_FAST] = "#define FW_FAST 1\n"

@@ -38,6 +38,11 @@ bool target_has_threads(const Target *target)
     return target->threads;
 }
 
+bool target_is_exact(const Target *target)
+{
+    return target->exact;
+}
+
 bool target_has_images(const Target *target)
 {
     return target->image != NULL;

@@ -15,6 +15,7 @@ const Target *target_at(int i);              // the i-th; NULL: there are no mor
 // C++ whose numbers carry bounds of their rounding (doubt.txt), for the devices of the
 // target of that name; NULL: it has none.
 const Target *target_reference(const char *of);
+bool target_is_exact(const Target *target); // its `standard` rounds as `exact` does
 const char *target_name(const Target *target);
 bool target_has_threads(const Target *target);      // else work-items become loops
 bool target_has_images(const Target *target);       // else buffers stay buffers

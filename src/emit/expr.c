@@ -45,8 +45,8 @@ static Builtin real_builtin(Op op)
 {
     const char *text = op_info[op].text;
     switch (op) {
-    case OP_MINIMUM: return (Builtin){"fmin", "fmin"};
-    case OP_MAXIMUM: return (Builtin){"fmax", "fmax"};
+    case OP_MINIMUM: return (Builtin){"fmin", "fw_lesser"};
+    case OP_MAXIMUM: return (Builtin){"fmax", "fw_greater"};
     case OP_ABS: return (Builtin){"fabs", "fabs"};
     case OP_RSQRT: return (Builtin){text, "fw_rsqrt"};
     case OP_EXP10: return (Builtin){text, "fw_exp10"};

@@ -38,7 +38,7 @@ struct Target {
     const char *id[4], *dim, *id_close, *group_size;
     const char *before, *open, *close, *lane, *lanes, *lane_close, *unaligned;
     const char *math[MATHS], *largest, *unroll;
-    bool resident, whole_local;
+    bool exact, resident, whole_local;
     int warp, units;
     const char *image, *image_read[2], *image_close;
     const char
@@ -73,6 +73,7 @@ struct Printer {
     VEC(const Stm *) ints;       // ST_INT statements so far
     VEC(const Arith *) computed; // and those of values
     bool parallel;               // inside an OpenMP loop
+    const Stm *joined;           // the inner one of two that are shared out as one
     bool follows;                // launches of the unit follow each other
     bool decides;                // the unit makes decisions that may be in doubt
 };

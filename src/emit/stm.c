@@ -310,10 +310,25 @@ static void put_scope(Printer *p, const Stm *loop)
     p->indent--;
 }
 
+static bool keeps_items_apart(const Stm *stm, const void *none)
+{
+    return stm->kind == ST_FOR || stm->atomic;
+}
+
+// May the items of the loop be lanes of vectors? A compiler sees no longer that pointers
+// are restricted, once the loop around is shared out.
+static bool has_lanes(const Printer *p, const Stm *stm)
+{
+    return stm->loop != LOOP_WRG && !p->target->doubts &&
+           !block_any(&stm->body, keeps_items_apart, NULL);
+}
+
 static void put_plain_loop(Printer *p, const Stm *stm)
 {
     if (stm->unroll)
         put_line(p, "%s %d", p->target->unroll, stm->unroll);
+    if (stm->items && has_lanes(p, stm))
+        put_line(p, "#pragma omp simd");
     put_loop_head(p, stm, false);
     put_line(p, "++) {");
     put_scope(p, stm);
@@ -421,13 +436,17 @@ static bool shared_as_one(const Stm *outer)
 static void put_omp_loop(Printer *p, const Stm *stm)
 {
     bool outermost = is_parallel_loop(stm) && !p->parallel;
-    if (outermost) {
-        put_line(p, "#pragma omp parallel for%s", shared_as_one(stm) ? " collapse(2)" : "");
-        p->parallel = true;
-    }
+    bool as_one = outermost && shared_as_one(stm);
+    bool simd = has_lanes(p, stm) && stm != p->joined;
+    if (outermost || simd)
+        put_line(p, "#pragma omp%s%s%s", outermost ? " parallel for" : "",
+                 simd ? " simd" : "", as_one ? " collapse(2)" : "");
+    p->parallel |= outermost;
+    if (as_one) // no pragma may stand between the two
+        p->joined = stm->body.at[0];
     put_loop_head(p, stm, false);
     put_line(p, "++) {");
-    if (!outermost || !shared_as_one(stm)) // nothing may stand between loops that are one
+    if (!as_one) // nothing may stand between loops that are one
         put_scope(p, stm);
     p->indent++;
     if (stm->loop == LOOP_WRG && !block_any(&stm->body, is_group_loop, NULL))

@@ -612,7 +612,7 @@ static bool measure(Explorer *x, Buf *device)
     const char *how;
     const ExploreRequest *request = x->request;
     if (!request->unchecked &&
-        !reference_compute(x->problem, data, device_host_id, &request->place, x->arena,
+        !reference_compute(x->problem, data, request->device, &request->place, x->arena,
                            &how, x->diags))
         return false;
     RunnerConfig config = {.device = request->device,

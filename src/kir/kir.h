@@ -152,6 +152,7 @@ struct Stm {
     LoopForm form;
     int unroll; // FOR: iterations that the compiler is asked to write out; 0: its choice
     int dim;    // FOR of threads
+    bool items; // FOR that is SEQ: of items, so no iteration needs another
     bool fence_local, fence_global; // BARRIER
     bool atomic; // STORE of an operation on what is there and another value: one update
     bool async; // STORE of a LOAD: goes on by itself; waited for by its item, then for all;
@@ -217,6 +218,7 @@ typedef struct {
     bool in_rows;      // of streams: a group is one thread, whose rows are in arrays
     int relay;         // of streams in two: warps that each do a part of the steps; 0: one
     bool early;        // streams load all rows of an iteration before it, not the next one
+    bool item_loops;   // items are loops, so these may be inside of others
     bool copies;       // memory goes to local memory by itself where an item says so
     int lane_rows;     // of streams in three dimensions: rows of a lane; 0: one
     bool matrix;       // reduceMatrix is done by matrix units; items are 4 x 8 a warp
@@ -304,6 +306,12 @@ const KExpr *kexpr_map(Arena *arena, const KExpr *e, KExprMap *map, void *user);
 // At the end of a block: a statement, and a constant of that value.
 Stm *block_add(Arena *arena, Block *to, Stm stm);
 const Var *block_name(Arena *arena, Block *to, const char *name, const KExpr *value);
+// A copy with `to` in place of an integer, sides included.
+Block block_moved(ArithCtx *ctx, Arena *arena, const Block *block, const Arith *from,
+                  const Arith *to);
+// How far an index moves where the integer does by 1; STRIDE_ANY: not by a constant.
+enum { STRIDE_ANY = INT32_MAX };
+int64_t index_stride(ArithCtx *ctx, const Arith *index, const Arith *var);
 // Is argument i evaluated only where another one says so? Then the side it is on.
 bool kexpr_maybe(const KExpr *e, int i);
 const Side *kexpr_side(const KExpr *e, int i);

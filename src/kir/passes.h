@@ -60,6 +60,10 @@ void pass_barriers(Pass *pass, Kernel *kernel);
 // interior.c: splits the work of an item into interior (no boundary condition left in any
 // index) and border, behind one condition.
 void pass_interior(Pass *pass, Kernel *kernel);
+// ranges.c: a loop over items that asks which item it is becomes loops that do not.
+void pass_ranges(Pass *pass, Kernel *kernel);
+// interchange.c: a loop over items goes inside the loops that all of them have in common.
+void pass_interchange(Pass *pass, Kernel *kernel);
 // ahead.c: a loop that first copies inputs to local memory loads what the next iteration
 // copies while this one computes.
 void pass_ahead(Pass *pass, Kernel *kernel);

@@ -59,6 +59,97 @@ const Var *block_name(Arena *arena, Block *to, const char *name, const KExpr *va
     return var;
 }
 
+// A side of a condition, and what it is in the copy.
+typedef struct {
+    const Side *from, *to;
+} CopiedSide;
+
+typedef struct {
+    ArithCtx *ctx;
+    Arena *arena;
+    const Arith *from, *to;
+    VEC(CopiedSide) sides;
+} Substitution;
+
+static const Arith *index_moved(const Substitution *m, const Arith *a)
+{
+    return a ? arith_subst(m->ctx, a, m->from, m->to) : NULL;
+}
+
+static const KExpr *value_moved(void *user, const KExpr *e);
+
+// One of a condition that is not part of the copy is there still.
+static const Side *side_moved(Substitution *m, const Side *side)
+{
+    if (!side)
+        return NULL;
+    for (int i = m->sides.len - 1; i >= 0; i--)
+        if (m->sides.at[i].from == side)
+            return m->sides.at[i].to;
+    Side *to = arena_copy(m->arena, side, sizeof(Side));
+    VEC_PUSH(m->arena, &m->sides, (CopiedSide){side, to});
+    to->outer = side_moved(m, side->outer);
+    to->cond = value_moved(m, side->cond);
+    return to;
+}
+
+static const Side *sides_moved(Substitution *m, const Side *from, const KExpr *cond)
+{
+    Side *to = NEW_ARRAY(m->arena, Side, 2);
+    for (int i = 0; i < 2; i++) {
+        to[i] = (Side){side_moved(m, from[i].outer), cond, from[i].holds};
+        VEC_PUSH(m->arena, &m->sides, (CopiedSide){&from[i], &to[i]});
+    }
+    return to;
+}
+
+static const KExpr *value_moved(void *user, const KExpr *e)
+{
+    Substitution *m = user;
+    const KExpr **arg;
+    KExpr *copy = kexpr_copy(m->arena, e, &arg);
+    copy->arith = index_moved(m, e->arith);
+    if (e->cond) {
+        const Arith **cond = NEW_ARRAY(m->arena, const Arith *, e->n);
+        for (int i = 0; i < e->n; i++)
+            cond[i] = index_moved(m, e->cond[i]);
+        copy->cond = cond;
+    }
+    if (e->kind == K_LOAD)
+        copy->side = side_moved(m, e->side);
+    for (int i = 0; i < kexpr_args(e); i++) {
+        arg[i] = value_moved(m, e->arg[i]);
+        if (i == 0 && e->side && e->kind != K_LOAD)
+            copy->side = sides_moved(m, e->side, arg[0]);
+    }
+    return copy;
+}
+
+static void add_moved(Substitution *m, Block *to, const Block *from)
+{
+    VEC_EACH(const Stm *, stm, from) {
+        Stm *made = block_add(m->arena, to, *stm);
+        made->index = index_moved(m, stm->index);
+        made->extent = index_moved(m, stm->extent);
+        made->threads = index_moved(m, stm->threads);
+        made->value = stm->value ? value_moved(m, stm->value) : NULL;
+        if (stm->side)
+            made->side = stm->kind == ST_STORE ? side_moved(m, stm->side)
+                                               : sides_moved(m, stm->side, made->value);
+        made->body = made->other = (Block){0};
+        add_moved(m, &made->body, &stm->body);
+        add_moved(m, &made->other, &stm->other);
+    }
+}
+
+Block block_moved(ArithCtx *ctx, Arena *arena, const Block *block, const Arith *from,
+                  const Arith *to)
+{
+    Block made = {0};
+    add_moved(&(Substitution){ctx, arena, from, to, {0}}, &made, block);
+    return made;
+}
+
 bool kexpr_maybe(const KExpr *e, int i)
 {
     return i > 0 && e->kind == K_OP &&
@@ -70,6 +161,15 @@ const Side *kexpr_side(const KExpr *e, int i)
     if (!kexpr_maybe(e, i) || !e->side)
         return NULL;
     return &e->side[e->op == OP_OR || i == 2];
+}
+
+int64_t index_stride(ArithCtx *ctx, const Arith *index, const Arith *var)
+{
+    int64_t stride;
+    if (!arith_mentions(index, var))
+        return 0;
+    const Arith *next = arith_subst(ctx, index, var, arith_addc(ctx, var, 1));
+    return arith_is_const(arith_sub(ctx, next, index), &stride) ? stride : STRIDE_ANY;
 }
 
 // A sum that is a multiple of g but for its constant is >= 0 just where it is with the next

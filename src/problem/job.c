@@ -97,6 +97,7 @@ bool candidate_make(const Problem *problem, const Derivation *derivation,
         return false;
     KernelOptions options = derive_options(derivation, point);
     options.name = name;
+    options.item_loops &= target_takes_values(target); // what has bounds is no number
     bool ok = candidate_build(problem, derive_program(derivation), body, &options, target,
                               prelude, arena, candidate, diags);
     candidate->point = point;

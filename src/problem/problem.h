@@ -293,9 +293,11 @@ bool reference_compute(const Problem *problem, ProblemData *data, const char *de
 // steps.
 bool reference_by_kernel(const Problem *problem, ProblemData *data);
 
-// What its text begins with; few_digits: it asks which sums are exact.
+// What its text begins with. of: the target of the kernels that it judges, or NULL;
+// few_digits: it asks which sums are exact.
 void reference_prelude(Buf *out, const Problem *problem, const Derivation *derivation,
-                       const Target *target, bool few_digits);
+                       const Target *target, const Target *of, bool few_digits);
+
 // The same of n sets of inputs besides, by the plain kernel alone, once that was checked.
 // Returns of how many; the first are those that show most.
 int reference_more(const Problem *problem, uint64_t seed, int n,
@@ -306,7 +308,7 @@ int reference_more(const Problem *problem, uint64_t seed, int n,
 const char *workplace_folder(Arena *arena);
 
 // Version of the code generator: trials of another one are not comparable.
-#define CODEGEN_VERSION FW_VERSION "-54"
+#define CODEGEN_VERSION FW_VERSION "-55"
 // Version of stored trials, which are comparable only if one rule says what is right, too.
 #define TRIAL_VERSION CODEGEN_VERSION "." CHECK_VERSION
 // Version of trials that were compared within one tolerance, because there was no time for

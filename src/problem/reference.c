@@ -39,6 +39,7 @@ static double bounds_take_s(const Problem *problem, const char *device)
 // Where a reference is computed. The device is opened once, when it is first needed.
 typedef struct {
     RunnerConfig config; // without buffers
+    const Target *of;    // of the kernels that it judges
     Stop stop;           // the place's, or sooner
     double patience_s;
     double late_s;  // how long bounds may take; INFINITY: nobody waits
@@ -50,8 +51,9 @@ static void site_choose(RefSite *site, const Problem *problem, const char *devic
 {
     const DeviceKind *kind;
     int index;
-    bool may = bounds_take_s(problem, device_host_id) > HOST_S &&
-               device_parse(device, &kind, &index) && target_reference(kind->target);
+    site->of = device_parse(device, &kind, &index) ? target_find(kind->target) : NULL;
+    bool may = bounds_take_s(problem, device_host_id) > HOST_S && site->of &&
+               target_reference(kind->target);
     site->config = (RunnerConfig){.device = may ? device : device_host_id,
                                   .worker = place->worker,
                                   .folder = place->folder,
@@ -270,9 +272,10 @@ static bool run_values(RefSite *site, const Candidate *candidate, ProblemData *d
 }
 
 void reference_prelude(Buf *out, const Problem *problem, const Derivation *derivation,
-                       const Target *target, bool few_digits)
+                       const Target *target, const Target *of, bool few_digits)
 {
     int64_t terms = derive_terms(derivation);
+    buf_puts(out, of && target_is_exact(of) ? "#define FW_EXACT\n" : "");
     buf_puts(out, few_digits ? "#define FW_FEW_DIGITS\n" : "");
     buf_puts(out, data_whole(problem) ? "#define FW_WHOLE 1\n" : "");
     if (terms)
@@ -317,7 +320,7 @@ static int run_plain(const Problem *problem, bool bounded, ProblemData *const *d
     AutoBuf prelude = buf_new();
     const Target *target = (bounded ? target_reference : target_find)(info.target);
     if (ok)
-        reference_prelude(&prelude, problem, derivation, target, few_digits);
+        reference_prelude(&prelude, problem, derivation, target, site->of, few_digits);
     Candidate candidate = {0};
     if (ok) {
         derive_reference(derivation, &plain);

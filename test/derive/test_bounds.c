@@ -106,7 +106,7 @@ static bool run_pairs(const Problem *problem, const ProblemData *data, Arena *ar
     assert_non_null(derivation);
     derive_reference(derivation, &point);
     prelude = buf_new();
-    reference_prelude(&prelude, problem, derivation, target, false);
+    reference_prelude(&prelude, problem, derivation, target, NULL, false);
     assert_true(candidate_make(problem, derivation, &point, "r", target,
                                buf_keep(&prelude, arena), arena, &candidate, diags));
     compile(&candidate);
@@ -176,7 +176,8 @@ static void test_device(void **state)
         const Workplace place = {.folder = folder};
         const char *how;
         void **raw = NEW_ARRAY(arena, void *, data->nbuffer);
-        assert_true(reference_compute(problem, data, "host", &place, arena, &how, &diags));
+        assert_true(
+            reference_compute(problem, data, "cuda:0", &place, arena, &how, &diags));
         if (run_pairs(problem, data, arena, raw, &diags))
             for (int i = data->ninput; i < data->nbuffer; i++) {
                 assert_non_null(data->buffer[i].bound);

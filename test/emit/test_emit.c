@@ -188,10 +188,12 @@ static void test_tile_c(void **state)
                   "    for (int g = 0; g < 4; g++) {\n"
                   "        float tile[65];\n"
                   "\n"
+                  "        #pragma omp simd\n"
                   "        for (int l = 0; l < 64; l++) {\n"
                   "            tile[l + 1] = a[64*g + l];\n"
                   "            tile[l] = 0.0f;\n"
                   "        }\n"
+                  "        #pragma omp simd\n"
                   "        for (int l = 0; l < 64; l++) {\n"
                   "            out[64*g + l] = tile[l];\n"
                   "        }\n"
@@ -314,7 +316,7 @@ static void test_operations(void **state)
     const KExpr *d = variable(b, "d", doubles);
     const KExpr *smaller = op(b, OP_MINIMUM, FLOAT, x, n, NULL);
     expect_cl(b, smaller, "fmin(x, (float)n)");
-    expect_c(b, smaller, "fminf(x, (float)n)");
+    expect_c(b, smaller, "fw_lesserf(x, (float)n)");
     expect_cl(b, op(b, OP_MAXIMUM, ints, n, n, NULL), "max(n, n)");
     expect_c(b, op(b, OP_MAXIMUM, ints, n, n, NULL), "fw_max(n, n)");
     expect_c(b, op(b, OP_SQRT, doubles, d, NULL, NULL), "sqrt(d)");

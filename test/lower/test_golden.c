@@ -2,8 +2,8 @@
 //
 // Golden files of the passes over the kernel IR: golden/*.txt. Each holds a program, its
 // sizes, a point of its space on an H200 (as OpenCL; streams, rings, pairs and lanes as
-// CUDA), the pass, and the kernel before and after it. FW_UPDATE=1 writes what came out
-// into the files: read the difference before you commit.
+// CUDA, what loops over items need as C), the pass, and the kernel before and after it.
+// FW_UPDATE=1 writes what came out into the files: read the difference before you commit.
 
 #include "calibrate/describe.h"
 #include "print.h"
@@ -138,6 +138,8 @@ static void see_pass(const Golden *golden, const char *path, Seen *seen)
     if (strstr(path, "/stream") || strstr(path, "/ring") || strstr(path, "/pairs") ||
         strstr(path, "/lanes"))
         describe_target("cuda", &device);
+    if (strstr(path, "/ranges") || strstr(path, "/interchange"))
+        describe_target("c", &device);
     problem->bound->extra |= 1u << EXTRA_BANKS;
     Derivation *derivation = derive_new(problem->bound, &device, &diags);
     Point point = {0}; // what the file does not say is the first choice

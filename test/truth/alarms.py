@@ -10,6 +10,7 @@ and counts the trials that are `wrong-result`: none may be. The last line is
 
 import argparse
 import concurrent.futures
+import itertools
 import os
 import re
 import subprocess
@@ -46,6 +47,19 @@ def tune(file, device, fit, trials, seed, folder, *more):
     return done.stdout + done.stderr
 
 
+def pool(jobs):
+    """Threads that have a share of the cores each: a tuning starts as many workers as it has cores."""
+    cores = sorted(os.sched_getaffinity(0))
+    share = max(len(cores) // jobs, 1)
+    number = itertools.count()
+
+    def settle():
+        first = next(number) * share
+        os.sched_setaffinity(0, {cores[(first + k) % len(cores)] for k in range(share)})
+
+    return concurrent.futures.ThreadPoolExecutor(jobs, initializer=settle)
+
+
 def main():
     parser = argparse.ArgumentParser(description="right programs that are called wrong")
     parser.add_argument("--device", "-d", default="opencl:0")
@@ -66,7 +80,7 @@ def main():
     def one(run):
         return run[0], tune(run[0], o.device, run[1], o.points, seed, folder.name)
 
-    for file, text in concurrent.futures.ThreadPoolExecutor(o.jobs).map(one, sized):
+    for file, text in pool(o.jobs).map(one, sized):
         count = {status: int(n) for n, status in COUNTS.findall(text)}
         reference = re.search(r"reference: (.*)", text)
         print(f"{os.path.basename(file)}: {count}; {reference[1] if reference else text}", flush=True)

@@ -50,8 +50,9 @@ def main():
     def one(run):
         return run, alarms.tune(*run, o.points, seed, folder.name, "--math", "strict")
 
-    with concurrent.futures.ThreadPoolExecutor(o.jobs) as pool:
-        for (file, device, fit), text in pool.map(one, runs):
+    with alarms.pool(o.jobs) as pool:
+        done = concurrent.futures.as_completed([pool.submit(one, run) for run in runs])
+        for (file, device, fit), text in (future.result() for future in done):
             count = {status: int(n) for n, status in alarms.COUNTS.findall(text)}
             why = re.search(r"not to the bit, because of (\w+)", text)
             strict = "every point must give its bits" in text

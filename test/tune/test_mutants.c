@@ -243,11 +243,11 @@ static void open_mutants(Mutants *m, const char *file, const Binding *size, int 
     bool ok = m->problem->kind && problem_bind(m->problem, size, nsize, &m->diags);
     m->data[0] = ok ? data_random(m->problem, 1, m->arena) : NULL;
     ok = ok &&
-         reference_compute(m->problem, m->data[0], "host", &place, m->arena, &how,
+         reference_compute(m->problem, m->data[0], device, &place, m->arena, &how,
                            &m->diags) &&
-         reference_more(m->problem, 1, MORE_SETS, m->data + 1, "host", &place, m->arena,
+         reference_more(m->problem, 1, MORE_SETS, m->data + 1, device, &place, m->arena,
                         &m->diags) == MORE_SETS &&
-         reference_more(m->problem, 2 + seed, MORE_SETS, m->data + JUDGED, "host", &place,
+         reference_more(m->problem, 2 + seed, MORE_SETS, m->data + JUDGED, device, &place,
                         m->arena, &m->diags) == MORE_SETS;
     if (ok) {
         RunnerConfig config = config_of(m, 0);

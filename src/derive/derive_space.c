@@ -544,8 +544,7 @@ int64_t derive_terms(const Derivation *d)
 {
     const Shape *shape = &d->shape;
     const int64_t prefix = has_long_scan(d) ? longest_chain(shape->scan_most) : 0;
-    if (shape->product ||
-        !(shape->reduction || ((shape->rows || shape->scan) && !d->device.is_cpu)))
+    if (shape->product || !(shape->reduction || shape->rows || shape->scan))
         return prefix;
     int64_t terms = expr_fold_terms(d->program->main->body);
     return MAX(prefix, shape->reduction ? MIN(terms, longest_chain(shape->whole)) : terms);
@@ -889,7 +888,7 @@ KernelOptions derive_options(const Derivation *d, const Point *point)
     // Without windows only vectors gain from it: what guards each element keeps them apart.
     options.interior = space_find(d->space, "border") >= 0
                            ? derive_word(d, point, "border", "split")
-                           : options.vector > 1;
+                           : options.vector > 1 || options.item_loops;
     if (space_find(d->space, "strip") >= 0)
         options.strip = space_int(d->space, point, "strip");
     options.room = fold_room(d);

@@ -268,29 +268,46 @@ static const Helper c_helper[] = {
 static const char c_lanes[] = "#if defined __GLIBC__ && defined __x86_64__ && defined "
                               "__GNUC__ && !defined __clang__\n"
                               "#define FW_LANES __attribute__((simd(\"notinbranch\")))\n"
+                              "#if __GLIBC_PREREQ(2, 35)\n"
+                              "#define FW_LANES_2_35 FW_LANES\n"
+                              "#else\n"
+                              "#define FW_LANES_2_35\n"
+                              "#endif\n"
                               "#else\n"
                               "#define FW_LANES\n"
+                              "#define FW_LANES_2_35\n"
                               "#endif\n";
 
-static const Helper c_lane_helper[] = {
-    {{"expf(", NULL}, "FW_LANES float expf(float);\n"},
-    {{"exp(", NULL}, "FW_LANES double exp(double);\n"},
-    {{"logf(", NULL}, "FW_LANES float logf(float);\n"},
-    {{"log(", NULL}, "FW_LANES double log(double);\n"},
-    {{"sinf(", NULL}, "FW_LANES float sinf(float);\n"},
-    {{"sin(", NULL}, "FW_LANES double sin(double);\n"},
-    {{"cosf(", NULL}, "FW_LANES float cosf(float);\n"},
-    {{"cos(", NULL}, "FW_LANES double cos(double);\n"},
-    {{"powf(", NULL}, "FW_LANES float powf(float, float);\n"},
-    {{"pow(", NULL}, "FW_LANES double pow(double, double);\n"},
-};
+// Those for float end in f.
+static void put_c_lane(Buf *out, const char *since, const char *name, int args,
+                       const char *suffix, const char *type, const Uses *uses)
+{
+    AutoBuf word = buf_new();
+    buf_printf(&word, "%s%s(", name, suffix);
+    const Helper helper = {{word.text, NULL}, ""};
+    if (!needed(&helper, uses))
+        return;
+    buf_printf(out, "FW_LANES%s %s %s%s", since, type, word.text, type);
+    buf_printf(out, "%s%s);\n", args > 1 ? ", " : "", args > 1 ? type : "");
+}
 
 static void put_c_lanes(Buf *out, const Uses *uses)
 {
+    static const char *const always[] = {"exp", "log", "sin", "cos"};
+    static const char *const newer[] = {"exp2",  "expm1", "log2", "log10", "log1p", "asin",
+                                        "acos",  "atan",  "sinh", "cosh",  "asinh", "acosh",
+                                        "atanh", "tan",   "tanh", "erf",   "erfc"};
     AutoBuf rows = buf_new();
-    put_helpers(&rows, c_lane_helper, COUNTOF(c_lane_helper), "", uses);
+    for (int wide = 0; wide < 2; wide++) {
+        const char *suffix = wide ? "" : "f", *type = wide ? "double" : "float";
+        for (int i = 0; i < COUNTOF(always); i++)
+            put_c_lane(&rows, "", always[i], 1, suffix, type, uses);
+        put_c_lane(&rows, "", "pow", 2, suffix, type, uses);
+        for (int i = 0; i < COUNTOF(newer); i++)
+            put_c_lane(&rows, "_2_35", newer[i], 1, suffix, type, uses);
+    }
     if (rows.len)
-        buf_printf(out, "%s%s", c_lanes, rows.text);
+        buf_printf(out, "%s%s\n", c_lanes, rows.text);
 }
 
 static const char c_vector[] =

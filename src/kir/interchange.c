@@ -16,7 +16,8 @@
 
 #include "kir/passes.h"
 
-enum { ITERATIONS_LEAST = 17, ITEMS_LEAST = 16, CHUNKS = 16, GROUP_MOST = 4096 };
+// NEAR: elements from one item to the next that vectors can still gather.
+enum { NEAR = 4, ITERATIONS_LEAST = 17, ITEMS_LEAST = 16, CHUNKS = 16, GROUP_MOST = 4096 };
 
 // In the table: the part that declares a variable, an array or an index; then SHARED, if
 // another part needs it.
@@ -34,6 +35,7 @@ typedef struct {
     Table table;
     VEC(Buffer *) arrays; // of the entries of the table; NULL: none
     int part, parts, lanes, names;
+    int inside; // so many loops that are shared out are around
     bool ok;
 } Interchange;
 
@@ -51,7 +53,7 @@ static void note_access(Strides *s, const Buffer *buffer, const Arith *index)
         return;
     int64_t across = index_stride(s->x->ctx, index, s->x->items->iter);
     int64_t along = index_stride(s->x->ctx, index, s->loop->iter);
-    s->loses |= across != 0 && across != 1;
+    s->loses |= across < 0 || across > NEAR || (across > 1 && along == 1);
     s->gains |= across == 1 && along != 0 && along != 1;
 }
 
@@ -302,16 +304,18 @@ static void add_parts(Interchange *x, Block *to, const Block *block)
     }
 }
 
-// How many items a part has: as a group has, but enough parts for all processors.
+// How many items a part has: as a group has; where no other loop is shared out, parts are
+// enough for all processors. 0: too few items.
 static int64_t items_of(const Interchange *x, const Stm *items)
 {
     int64_t least, extent, count = MAX(x->local, ITEMS_LEAST);
     arith_range(x->ctx, items->extent, &least, &extent);
     if (items->loop == LOOP_LCL)
-        return extent <= GROUP_MOST ? extent : 0;
-    while (count > ITEMS_LEAST && extent < count * CHUNKS)
+        count = extent <= GROUP_MOST ? extent : 0;
+    while (!x->inside && count > ITEMS_LEAST && extent < count * CHUNKS)
         count /= 2;
-    return extent > count ? count : 0;
+    count = MIN(count, extent);
+    return count < ITEMS_LEAST || (!x->inside && extent == count) ? 0 : count;
 }
 
 // All items of a launch are divided into loops over so many. Returns where their statements
@@ -346,12 +350,12 @@ static bool interchange(Interchange *x, Block *to, const Stm *items)
     x->ok = true;
     x->arrays.len = 0;
     table_init(&x->table, scratch);
-    if (x->count < ITEMS_LEAST || !find_parts(x, &items->body) || !x->ok)
+    if (!x->count || !find_parts(x, &items->body) || !x->ok)
         return false;
     Block out = {0}, *at = &out, body = items->body;
     x->extent = items->extent;
     x->lane = items->iter;
-    if (items->loop == LOOP_GLB)
+    if (!arith_le(x->ctx, items->extent, arith_const(x->ctx, x->count)))
         at = divide(x, &out, items, &body);
     add_arrays(x, &body, at);
     if (!x->ok)
@@ -372,8 +376,11 @@ static void walk_block(Interchange *x, Block *block)
         if (items && interchange(x, &out, stm))
             continue;
         VEC_PUSH(x->arena, &out, stm);
+        bool shared = stm->kind == ST_FOR && stm->loop != LOOP_SEQ;
+        x->inside += shared;
         walk_block(x, &stm->body);
         walk_block(x, &stm->other);
+        x->inside -= shared;
     }
     *block = out;
 }

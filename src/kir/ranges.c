@@ -14,6 +14,8 @@
 
 #include "kir/passes.h"
 
+enum { FEW = 64 };
+
 typedef struct {
     ArithCtx *ctx;
     Arena *arena;
@@ -85,6 +87,10 @@ static void add_outside(Ranges *r, Block *to, const Block *body, const Arith *fr
     if (!body->len || (arith_is_const(count, &n) && n <= 0))
         return;
     Stm *loop = add_loop(r, to, count);
+    if (arith_is_const(count, &n) && n <= FEW) { // to share them out would take longer
+        loop->loop = LOOP_SEQ;
+        loop->items = true;
+    }
     const Arith *item = arith_add(r->ctx, from, loop->iter);
     if (arith_is_const(from, &n) && n == 0)
         loop->iter = r->items->iter;

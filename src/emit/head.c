@@ -31,13 +31,29 @@ typedef struct {
 
 static const Helper int_helper[] = {
     {{"fw_div(", "fw_mod("},
-     "// Division rounded down, and its remainder.\n"
-     "@int fw_div(int a, int b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }\n"
-     "@int fw_mod(int a, int b) { return a - fw_div(a, b)*b; }\n"},
-    {{"fw_divl(", "fw_modl("},
-     "@long fw_divl(long a, long b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); "
+     "// Division rounded down, and its remainder; both wrap.\n"
+     "@int fw_div(int a, int b)\n"
+     "{\n"
+     "    if (b == -1)\n"
+     "        return (int)-(unsigned)a;\n"
+     "    return a / b - (a % b != 0 && (a < 0) != (b < 0));\n"
      "}\n"
-     "@long fw_modl(long a, long b) { return a - fw_divl(a, b)*b; }\n"},
+     "@int fw_mod(int a, int b)\n"
+     "{\n"
+     "    return (int)((unsigned)a - (unsigned)fw_div(a, b)*(unsigned)b);\n"
+     "}\n"},
+    {{"fw_divl(", "fw_modl("},
+     "@long fw_divl(long a, long b)\n"
+     "{\n"
+     "    if (b == -1)\n"
+     "        return (long)-(unsigned long)a;\n"
+     "    return a / b - (a % b != 0 && (a < 0) != (b < 0));\n"
+     "}\n"
+     "@long fw_modl(long a, long b)\n"
+     "{\n"
+     "    return (long)((unsigned long)a - (unsigned long)fw_divl(a, b)*(unsigned "
+     "long)b);\n"
+     "}\n"},
 };
 
 static bool needed(const Helper *helper, const Uses *uses)

@@ -50,14 +50,24 @@ const View *fold_variable(Lower *l, const View *value, const Type *type)
     return copied(l, value, type, "acc", type->kind == T_TUPLE ? component : variable);
 }
 
-// What was stored for the fold to begin with is what it changes.
+// A product of neighbours may be beyond all numbers where that of all elements is not.
+static bool multiplies(const Expr *fold)
+{
+    const Expr *body = fold->fun ? fold->fun->arg[0] : NULL;
+    return body && body->kind == E_OP && body->op == OP_MUL &&
+           body->type->kind == T_SCALAR && scalar_info[body->type->scalar].floating;
+}
+
+// What was stored for the fold to begin with is what it changes. fold: NULL: it is none.
 static const View *accumulator(Lower *l, const Expr *expr, const View *init,
-                               const Type *type, bool folds)
+                               const Type *type, const Expr *fold)
 {
     if (expr->kind == E_PATTERN && init->kind == V_MEM &&
         (expr->pattern == P_TOPRIVATE || expr->pattern == P_TOLOCAL))
         return init;
-    return folds ? fold_variable(l, init, type) : copied(l, init, type, "acc", variable);
+    if (fold && multiplies(fold))
+        return component(l, init, type);
+    return fold ? fold_variable(l, init, type) : copied(l, init, type, "acc", variable);
 }
 
 // The value now: a variable that changes is copied.
@@ -218,14 +228,14 @@ static void fold_into(Lower *l, const Expr *expr, const Env *env, const View *ac
 
 const View *fold_begin(Lower *l, const Expr *expr, const Env *env)
 {
-    return accumulator(l, expr->arg[0], eval(l, expr->arg[0], env), expr->type, true);
+    return accumulator(l, expr->arg[0], eval(l, expr->arg[0], env), expr->type, expr);
 }
 
 const View *gen_fold(Lower *l, const Expr *expr, const Env *env, const View *init,
                      const View *in, const View *out)
 {
     const Type *type = out ? out->type->elem : expr->type;
-    Fold fold = {expr, env, in, accumulator(l, expr->arg[0], init, type, true), out};
+    Fold fold = {expr, env, in, accumulator(l, expr->arg[0], init, type, expr), out};
     gen_loop(l, LOOP_SEQ, 0, expr->pattern == P_REDUNROLL, in->type->len, fold_step, &fold);
     return fold.acc;
 }
@@ -316,7 +326,7 @@ static void repeat_step(Lower *l, void *user, const Arith *iter)
 
 const View *gen_repeat(Lower *l, const Expr *expr, const Env *env, const View *init)
 {
-    Repeat r = {.expr = expr, .acc = accumulator(l, expr->arg[0], init, expr->type, false)};
+    Repeat r = {.expr = expr, .acc = accumulator(l, expr->arg[0], init, expr->type, NULL)};
     r.env = env_bind(l, env, expr->fun->params[0], r.acc);
     if (repeat_ends(expr)) {
         const KExpr *first = goes_on(l, &r);

@@ -16,6 +16,11 @@ typedef struct {
     int64_t count;
 } Found;
 
+// Which elements of two are compared: all (but what has no bound and overflows), those with
+// a bound, those that the bound decides (it is not larger than their size), or those that
+// it does not allow.
+typedef enum { COMPARE_ALL, COMPARE_BOUNDED, COMPARE_DECIDED, COMPARE_OUTSIDE } Compared;
+
 // The members after buffer are as the function of its chunks uses them.
 typedef struct RefPass RefPass;
 struct RefPass {
@@ -25,7 +30,8 @@ struct RefPass {
     char *to;
     float *bound;
     double scale, tolerance;
-    bool bounded, all;
+    Compared compared;
+    bool all;
     pthread_mutex_t lock;
     Found found;
 };

@@ -8,6 +8,7 @@
 
 #include "problem/pass.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -147,6 +148,12 @@ static float float_above(double x)
     return f < x ? nextafterf(f, INFINITY) : f;
 }
 
+// The largest number of a floating type.
+static double scalar_most(Scalar scalar)
+{
+    return scalar == S_HALF ? 65504 : scalar == S_DOUBLE ? DBL_MAX : FLT_MAX;
+}
+
 static void take_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
     Scalar scalar = pass->buffer->scalar;
@@ -160,6 +167,8 @@ static void take_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
         double by = both[2 * k + 1];
         if (isfinite(value[k]) && packed[k] != value[k])
             by += fabs(packed[k] - value[k]);
+        if (by > 0 && isfinite(value[k]) && fabs(value[k]) + by > scalar_most(scalar))
+            by = INFINITY; // an infinity is as near
         pass->bound[at + k] = scalar_info[scalar].floating ? float_above(by)
                               : by != 0                    ? INFINITY
                                                            : 0;
@@ -361,17 +370,20 @@ static void differ_chunk(const RefPass *pass, int64_t at, int64_t n, Found *foun
     pass_unpack(b->scalar, b->expect, at, n, e);
     for (int64_t j = 0; j < n; j++) {
         double by = b->bound ? (double)b->bound[at + j] : 0;
-        bool allowed = pass->bounded && b->bound && by >= fabs(x[j] - e[j]);
-        bool undecided = !pass->bounded && !pass->all && !isfinite(by);
-        if (!allowed && !undecided)
+        bool left_out[] = {
+            [COMPARE_ALL] = isinf(by) && !isfinite(x[j]),
+            [COMPARE_BOUNDED] = !isfinite(by),
+            [COMPARE_DECIDED] = isinf(by) || by > fmax(fabs(e[j]), pass->scale),
+            [COMPARE_OUTSIDE] = b->bound && (isinf(by) || by >= fabs(x[j] - e[j])),
+        };
+        if (!left_out[pass->compared])
             found->most = fmax(found->most, difference(x[j], e[j], pass->scale));
     }
 }
 
-// The largest difference of the outputs of two, those left out that a bound allows, or, of
-// runs without bounds, that are undecided, but where `all` are wanted.
+// The largest difference of the outputs of two.
 static double outputs_differ(const ProblemData *data, const void *const *other,
-                             bool bounded, bool all)
+                             Compared compared)
 {
     double most = 0;
     for (int k = data->ninput; k < data->nbuffer; k++) {
@@ -380,8 +392,7 @@ static double outputs_differ(const ProblemData *data, const void *const *other,
         if (!b->bound && !floating)
             continue;
         double scale = floating ? check_scale(b->scalar, b->expect, b->count) : 1;
-        RefPass pass = {differ_chunk,       b,         other[k], .scale = scale,
-                        .bounded = bounded, .all = all};
+        RefPass pass = {differ_chunk, b, other[k], .scale = scale, .compared = compared};
         most = fmax(most, pass_run(pass).most);
     }
     return most;
@@ -390,7 +401,7 @@ static double outputs_differ(const ProblemData *data, const void *const *other,
 // Compares what the reference computed with what the interpreter did, which data held.
 static bool agrees(const ProblemData *data, const void *const *interpreted, Diags *diags)
 {
-    double far = outputs_differ(data, interpreted, true, true);
+    double far = outputs_differ(data, interpreted, COMPARE_OUTSIDE);
     return far <= data->tolerance ||
            diag_world(diags, "R001",
                       "the plain kernel as C++ cannot be the reference: it differs from "
@@ -438,15 +449,29 @@ static ProblemData *nudged_data(const ProblemData *data, Arena *arena)
     return other;
 }
 
+static bool is_stepped(const Expr *e, const void *none)
+{
+    int64_t steps = 1; // as many as it turns out
+    if (e->kind != E_PATTERN)
+        return false;
+    return e->pattern == P_ITERATE  ? !arith_is_const(e->num[0], &steps) || steps > 0
+           : e->pattern == P_REDUCE ? !reduce_shares(e)
+                                    : e->pattern == P_SCAN && !folds_by_parts(e);
+}
+
 // Steps make bounds so wide that a wrong kernel is within them. What the kernel computed is
 // then no further from what the interpreter did than FAR times as far as a change of the
-// last bit of the inputs takes the interpreter. interpreted: what data held.
+// last bit of the inputs takes the interpreter. Without steps bounds are what rounding can
+// do, and elements that they do not decide are left out. interpreted: what data held.
 static bool stays_near(const Problem *small, const ProblemData *data,
                        const void *const *interpreted, Arena *arena, Diags *diags)
 {
     static const double FAR = 1000;
-    bool continuous = !expr_decides(small->bound->main->body);
-    double far = outputs_differ(data, interpreted, false, continuous), moved;
+    const Expr *body = small->bound->main->body;
+    Compared compared = !expr_find(body, is_stepped, NULL) ? COMPARE_DECIDED
+                        : expr_decides(body)               ? COMPARE_BOUNDED
+                                                           : COMPARE_ALL;
+    double far = outputs_differ(data, interpreted, compared), moved;
     Diags quiet = {.arena = arena};
     if (far <= data->tolerance)
         return true;
@@ -456,7 +481,7 @@ static bool stays_near(const Problem *small, const ProblemData *data,
     const void **turned = outputs_of(other, arena);
     for (int k = data->ninput; k < data->nbuffer; k++)
         other->buffer[k].expect = interpreted[k];
-    moved = outputs_differ(other, turned, false, continuous);
+    moved = outputs_differ(other, turned, compared);
     return moved == 0 || far <= FAR * moved ||
            diag_world(
                diags, "R001",
@@ -489,19 +514,9 @@ static bool agrees_when_small(const Problem *problem, RefSite *site, Diags *diag
 // take a result is asked of the plain kernel then: it runs without bounds, in the program's
 // own types, on inputs that differ by their last bit, and a kernel may be MARGIN times as
 // far from the reference as that run is.
-static const double MARGIN = 8;
+static const double MARGIN = 32;
 // What is further than this is left to the bounds.
 static const double TOLERANCE_MOST = 0.1;
-
-static bool is_stepped(const Expr *e, const void *none)
-{
-    int64_t steps = 1; // as many as it turns out
-    if (e->kind != E_PATTERN)
-        return false;
-    return e->pattern == P_ITERATE  ? !arith_is_const(e->num[0], &steps) || steps > 0
-           : e->pattern == P_REDUCE ? !reduce_shares(e)
-                                    : e->pattern == P_SCAN && !folds_by_parts(e);
-}
 
 // Finds for each of n sets the largest relative change of a floating output as the floating
 // inputs change by their last bit. continuous: also of elements that no bound holds for.
@@ -518,8 +533,8 @@ static int rounding_moves(const Problem *problem, bool continuous, ProblemData *
     for (int k = 0; k < done; k++) {
         data[k]->seconds += other[k]->seconds;
         data[k]->build_s += other[k]->build_s;
-        change[k] =
-            outputs_differ(data[k], outputs_of(other[k], scratch), false, continuous);
+        change[k] = outputs_differ(data[k], outputs_of(other[k], scratch),
+                                   continuous ? COMPARE_ALL : COMPARE_BOUNDED);
     }
     return done;
 }
@@ -598,6 +613,9 @@ static void settle_diverged(ProblemData *data, Arena *arena)
         each_bound(data, pass);
 }
 
+// So many times what a random walk of their roundings comes to is allowed.
+static const double DRIFT = 8;
+
 // How far rounding takes the folds of e, as often up as down: without bounds that is the
 // tolerance, of halfs far more than of floats.
 static void note_drift(const Expr *e, void *most)
@@ -611,7 +629,7 @@ static void note_drift(const Expr *e, void *most)
     if (prefix)
         arith_is_const(e->type->len, &terms);
     if (sum->kind == T_SCALAR && scalar_info[sum->scalar].floating)
-        *drift = fmax(*drift, MARGIN * sqrt((double)terms) *
+        *drift = fmax(*drift, DRIFT * sqrt((double)terms) *
                                   ldexp(1, -scalar_info[sum->scalar].digits));
 }
 
@@ -684,7 +702,7 @@ static bool settle_strict(const Problem *problem, ProblemData *data, RefSite *si
     memcpy(values->buffer, data->buffer, (size_t)data->nbuffer * sizeof *data->buffer);
     if (!run_plain(problem, false, &values, 1, false, site, arena, diags))
         return false;
-    double far = outputs_differ(data, outputs_of(values, arena), true, true);
+    double far = outputs_differ(data, outputs_of(values, arena), COMPARE_OUTSIDE);
     if (far > data->tolerance)
         return diag_world(diags, "R003", "the plain kernel is wrong: its error is %.3g",
                           far);

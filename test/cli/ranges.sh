@@ -44,7 +44,7 @@ passes "says what was checked" grep -q 'right for 9 more inputs at 3 small sizes
 passes "wisdom holds it" grep -q 'sums N=16:64:4 M=16:64:16' "$tmp/wisdom.txt"
 
 # Compilers that spoil kernels: all, for rows of an odd length that no trial has; and those that
-# add a row in a group, for long rows.
+# add a row in one item, for long rows.
 compiler() {
     printf '%s\n' '#!/bin/sh' 'for file; do case $file in *.c)' \
         "    grep -q 'float \*restrict out, const int' \"\$file\" && sed -i '$2' \"\$file\" ;;" \
@@ -52,7 +52,7 @@ compiler() {
     chmod +x "$tmp/$1"
 }
 compiler odd 's/out\[\(.x\)\] = \(acc[_0-9]*\);/out[\1] = M == 304 ? 0.0f : \2;/'
-compiler long 's/out\[wx\] = \(acc[_0-9]*\);/out[wx] = M > 500 ? 0.0f : \1;/'
+compiler long 's/out\[gx\] = \(acc[_0-9]*\);/out[gx] = M > 500 ? 0.0f : \1;/'
 fails 1 "no kernel is right for more inputs at small sizes" env CC="$tmp/odd" "$FOREWARP" tune "$sums" \
     -s N=16,M=16:1024:16 -d host -b 2t -q --store "$tmp/odd.db" -o "$tmp/out"
 passes "a range with kernels that are wrong" env CC="$tmp/long" "$FOREWARP" tune "$sums" \

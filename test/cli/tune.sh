@@ -42,13 +42,13 @@ rows "$tmp/a.db" | trials | cmp -s - "$tmp/trials" && ok "no trial is new" || no
 fastest() { rows "$1" | grep '|ok|' | sort -t '|' -k 4,4g | head -n 1 | cut -d '|' -f 2; }
 holds "the fastest of the store is what was printed" "$tmp/j" "j['best']['point'] == '$(fastest "$tmp/a.db")'"
 
-passes "tune at random" tune --strategy random --store "$tmp/r.db" -o "$tmp/out" --seed 5
-passes "tune elsewhere" tune --strategy random --store "$tmp/b.db" -o "$tmp/out" --seed 5
+passes "tune at random" tune --strategy random --budget 12t --store "$tmp/r.db" -o "$tmp/out" --seed 5
+passes "tune elsewhere" tune --strategy random --budget 12t --store "$tmp/b.db" -o "$tmp/out" --seed 5
 points() { rows "$1" | cut -d '|' -f 2 | sort; }
 points "$tmp/r.db" >"$tmp/pa"
 points "$tmp/b.db" | cmp -s - "$tmp/pa" && ok "same seed, same points" ||
     not_ok "same seed, same points"
-passes "tune with another seed" tune --strategy random --store "$tmp/c.db" -o "$tmp/out" --seed 6
+passes "tune with another seed" tune --strategy random --budget 12t --store "$tmp/c.db" -o "$tmp/out" --seed 6
 points "$tmp/c.db" | cmp -s - "$tmp/pa" && not_ok "other seed, other points" ||
     ok "other seed, other points"
 

@@ -885,7 +885,7 @@ KernelOptions derive_options(const Derivation *d, const Point *point)
         derive_word(d, point, "fold", "item") || derive_word(d, point, "fold", "near");
     options.unroll_part = items && !d->device.is_cpu ? 16 : 0;
     options.eager = !d->device.is_cpu && !stream;
-    // Without windows only vectors gain from it: what guards each element keeps them apart.
+    // Without windows it is for vectors: what guards each element keeps them apart.
     options.interior = space_find(d->space, "border") >= 0
                            ? derive_word(d, point, "border", "split")
                            : options.vector > 1 || options.item_loops;

@@ -214,7 +214,7 @@ static void put_strict(Buf *out, int n, const char *start, const char *type,
                      (const char *const[]){start, type, suffix});
 }
 
-// Of CUDA and, whatever --math says, of C: gcc calls fmaxf, of which it makes no vectors.
+// CUDA has them in strict programs, C in all: gcc makes no vectors of calls of fmaxf.
 static void put_strict_c(Buf *out, int n, const char *start, const Uses *uses)
 {
     size_t before = out->len;
@@ -294,34 +294,42 @@ static const char c_lanes[] = "#if defined __GLIBC__ && defined __x86_64__ && de
                               "#define FW_LANES_2_35\n"
                               "#endif\n";
 
-// Those for float end in f.
-static void put_c_lane(Buf *out, const char *since, const char *name, int args,
-                       const char *suffix, const char *type, const Uses *uses)
+// Those for float end in f. since: a part of the macro's name.
+typedef struct {
+    const char *name, *since;
+    int args;
+} LaneFunction;
+
+static const LaneFunction c_lane[] = {
+    {"exp", "", 1},        {"log", "", 1},        {"sin", "", 1},
+    {"cos", "", 1},        {"pow", "", 2},        {"exp2", "_2_35", 1},
+    {"expm1", "_2_35", 1}, {"log2", "_2_35", 1},  {"log10", "_2_35", 1},
+    {"log1p", "_2_35", 1}, {"asin", "_2_35", 1},  {"acos", "_2_35", 1},
+    {"atan", "_2_35", 1},  {"sinh", "_2_35", 1},  {"cosh", "_2_35", 1},
+    {"asinh", "_2_35", 1}, {"acosh", "_2_35", 1}, {"atanh", "_2_35", 1},
+    {"tan", "_2_35", 1},   {"tanh", "_2_35", 1},  {"erf", "_2_35", 1},
+    {"erfc", "_2_35", 1},
+};
+
+static void put_c_lane(Buf *out, const LaneFunction *f, bool wide, const Uses *uses)
 {
     AutoBuf word = buf_new();
-    buf_printf(&word, "%s%s(", name, suffix);
+    const char *type = wide ? "double" : "float";
+    buf_printf(&word, "%s%s(", f->name, wide ? "" : "f");
     const Helper helper = {{word.text, NULL}, ""};
     if (!needed(&helper, uses))
         return;
-    buf_printf(out, "FW_LANES%s %s %s%s", since, type, word.text, type);
-    buf_printf(out, "%s%s);\n", args > 1 ? ", " : "", args > 1 ? type : "");
+    buf_printf(out, "FW_LANES%s %s %s%s", f->since, type, word.text, type);
+    for (int i = 1; i < f->args; i++)
+        buf_printf(out, ", %s", type);
+    buf_puts(out, ");\n");
 }
 
 static void put_c_lanes(Buf *out, const Uses *uses)
 {
-    static const char *const always[] = {"exp", "log", "sin", "cos"};
-    static const char *const newer[] = {"exp2",  "expm1", "log2", "log10", "log1p", "asin",
-                                        "acos",  "atan",  "sinh", "cosh",  "asinh", "acosh",
-                                        "atanh", "tan",   "tanh", "erf",   "erfc"};
     AutoBuf rows = buf_new();
-    for (int wide = 0; wide < 2; wide++) {
-        const char *suffix = wide ? "" : "f", *type = wide ? "double" : "float";
-        for (int i = 0; i < COUNTOF(always); i++)
-            put_c_lane(&rows, "", always[i], 1, suffix, type, uses);
-        put_c_lane(&rows, "", "pow", 2, suffix, type, uses);
-        for (int i = 0; i < COUNTOF(newer); i++)
-            put_c_lane(&rows, "_2_35", newer[i], 1, suffix, type, uses);
-    }
+    for (int i = 0; i < 2 * COUNTOF(c_lane); i++)
+        put_c_lane(&rows, &c_lane[i % COUNTOF(c_lane)], i >= COUNTOF(c_lane), uses);
     if (rows.len)
         buf_printf(out, "%s%s\n", c_lanes, rows.text);
 }

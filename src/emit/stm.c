@@ -288,22 +288,11 @@ static void put_loop_head(Printer *p, const Stm *stm, bool from_id)
     put_form(p, "; %i", stm->iter);
 }
 
-static bool declares(const Stm *stm, const void *var)
-{
-    return stm->kind == ST_DECL && stm->var == var;
-}
-
-static bool assigns_outward(const Stm *stm, const void *loop)
-{
-    return stm->kind == ST_ASSIGN &&
-           !block_any(&((const Stm *)loop)->body, declares, stm->var);
-}
-
 // What an iteration decides in doubt ends with it, unless it changes a variable for the
 // next one.
 static void put_scope(Printer *p, const Stm *loop)
 {
-    if (!p->decides || block_any(&loop->body, assigns_outward, loop))
+    if (!p->decides || block_any(&loop->body, stm_carries, loop))
         return;
     p->indent++;
     put_line(p, "fw_scope fw_here;");

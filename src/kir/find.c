@@ -54,6 +54,17 @@ bool stm_stores(const Stm *stm, const void *buffer)
            (!buffer || stm->buffer == buffer);
 }
 
+static bool declares(const Stm *stm, const void *var)
+{
+    return stm->kind == ST_DECL && stm->var == var;
+}
+
+bool stm_carries(const Stm *stm, const void *loop)
+{
+    return stm->kind == ST_ASSIGN &&
+           !block_any(&((const Stm *)loop)->body, declares, stm->var);
+}
+
 bool stm_is_barrier(const Stm *stm, const void *of)
 {
     return stm->kind == ST_BARRIER;

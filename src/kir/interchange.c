@@ -35,7 +35,7 @@ typedef struct {
     Table table;
     VEC(Buffer *) arrays; // of the entries of the table; NULL: none
     int part, parts, lanes, names;
-    int inside; // so many loops that are shared out are around
+    bool inside; // other loops that are shared out are around
     bool ok;
 } Interchange;
 
@@ -65,11 +65,6 @@ static void note_value(Strides *s, const KExpr *e)
         note_value(s, e->arg[i]);
 }
 
-static bool declares(const Stm *stm, const void *var)
-{
-    return stm->kind == ST_DECL && stm->var == var;
-}
-
 static void note_block(Strides *s, const Block *block)
 {
     VEC_EACH(const Stm *, stm, block) {
@@ -77,8 +72,7 @@ static void note_block(Strides *s, const Block *block)
             note_value(s, stm->value);
         if (stm->kind == ST_STORE)
             note_access(s, stm->buffer, stm->index);
-        s->gains |=
-            stm->kind == ST_ASSIGN && !block_any(&s->loop->body, declares, stm->var);
+        s->gains |= stm_carries(stm, s->loop);
         note_block(s, &stm->body);
         note_block(s, &stm->other);
     }
@@ -215,7 +209,7 @@ static bool can_have_array(const void *of, const Stm *stm)
                : stm->var->type->kind == T_SCALAR && stm->var->type->scalar != S_BOOL;
 }
 
-// Arrays for what is shared, of all items of a part.
+// Declares an array for each variable that parts share, with an element for each item.
 static void add_arrays(Interchange *x, const Block *block, Block *to)
 {
     VEC_EACH(const Stm *, stm, block) {
@@ -341,10 +335,12 @@ static Block *divide(Interchange *x, Block *to, const Stm *items, Block *body)
     return &outer->body;
 }
 
-static bool interchange(Interchange *x, Block *to, const Stm *items)
+static bool interchange(void *user, Block *to, const Stm *items, int around)
 {
+    Interchange *x = user;
     AutoArena *scratch = arena_new();
     x->items = items;
+    x->inside = around > 0;
     x->count = items_of(x, items);
     x->part = 0;
     x->ok = true;
@@ -367,29 +363,11 @@ static bool interchange(Interchange *x, Block *to, const Stm *items)
     return true;
 }
 
-static void walk_block(Interchange *x, Block *block)
-{
-    Block out = {0};
-    VEC_EACH(Stm *, stm, block) {
-        bool items =
-            stm->kind == ST_FOR && (stm->loop == LOOP_GLB || stm->loop == LOOP_LCL);
-        if (items && interchange(x, &out, stm))
-            continue;
-        VEC_PUSH(x->arena, &out, stm);
-        bool shared = stm->kind == ST_FOR && stm->loop != LOOP_SEQ;
-        x->inside += shared;
-        walk_block(x, &stm->body);
-        walk_block(x, &stm->other);
-        x->inside -= shared;
-    }
-    *block = out;
-}
-
 void pass_interchange(Pass *pass, Kernel *kernel)
 {
     Interchange x = {.kernel = kernel,
                      .ctx = pass->ctx,
                      .arena = pass->arena,
                      .local = kernel->local[0]};
-    walk_block(&x, &kernel->body);
+    block_map_items(x.arena, &kernel->body, interchange, &x);
 }

@@ -284,8 +284,15 @@ bool kexpr_is_load(const KExpr *e, const void *buffer);
 bool stm_loads(const Stm *stm, const void *buffer);  // in its value, not in its body
 bool stm_reads(const Stm *stm, const void *var);     // likewise
 bool stm_stores(const Stm *stm, const void *buffer); // it does, not its body
+bool stm_carries(const Stm *stm, const void *loop); // assigns what the loop's body does not
+                                                    // declare, for its next iterations
 bool stm_is_barrier(const Stm *stm, const void *of);
 int64_t block_nodes(const Block *block); // statements and parts of values
+
+// Puts in the place of each loop over items (in a launch, or in a group) what `map` adds to
+// `to`; false: it stays, and those in it are asked. around: so many loops over threads.
+typedef bool ItemLoopMap(void *user, Block *to, const Stm *loop, int around);
+void block_map_items(Arena *arena, Block *block, ItemLoopMap *map, void *user);
 
 // The arguments of a value: a condition's n counts its integers instead.
 static inline int kexpr_args(const KExpr *e)

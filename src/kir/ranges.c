@@ -28,7 +28,8 @@ typedef struct {
     int ncond;
 } Ranges;
 
-// Items from and to, and what is asked of all.
+// Finds for which items the test holds, and what it asks of all of them alike. False: that
+// is no range, or a single item.
 static bool find_range(Ranges *r, const KExpr *test)
 {
     const Arith *iter = r->items->iter;
@@ -71,7 +72,7 @@ static Stm *add_loop(Ranges *r, Block *to, const Arith *extent)
     return loop;
 }
 
-// The items of the range.
+// Those for which it does.
 static void add_inside(Ranges *r, Block *to, const Block *body)
 {
     Stm *loop = add_loop(r, to, arith_addc(r->ctx, r->to, -r->from));
@@ -79,7 +80,7 @@ static void add_inside(Ranges *r, Block *to, const Block *body)
                              arith_addc(r->ctx, loop->iter, r->from));
 }
 
-// Items from there on, so many.
+// `count` items from `from` on, for which the test does not hold.
 static void add_outside(Ranges *r, Block *to, const Block *body, const Arith *from,
                         const Arith *count)
 {
@@ -118,8 +119,9 @@ static void add_ranges(Ranges *r, Block *to, const Stm *test)
     add_outside(r, to, &test->other, after, arith_sub(r->ctx, extent, after));
 }
 
-static bool in_ranges(Ranges *r, Block *to, const Stm *items)
+static bool in_ranges(void *user, Block *to, const Stm *items, int around)
 {
+    Ranges *r = user;
     const Stm *test = items->body.len == 1 ? items->body.at[0] : NULL;
     if (!test || test->kind != ST_IF || test->value->kind != K_COND ||
         (test->side && test->other.len))
@@ -131,23 +133,8 @@ static bool in_ranges(Ranges *r, Block *to, const Stm *items)
     return true;
 }
 
-static void walk_block(Ranges *r, Block *block)
-{
-    Block out = {0};
-    VEC_EACH(Stm *, stm, block) {
-        bool items =
-            stm->kind == ST_FOR && (stm->loop == LOOP_GLB || stm->loop == LOOP_LCL);
-        if (items && in_ranges(r, &out, stm))
-            continue;
-        VEC_PUSH(r->arena, &out, stm);
-        walk_block(r, &stm->body);
-        walk_block(r, &stm->other);
-    }
-    *block = out;
-}
-
 void pass_ranges(Pass *pass, Kernel *kernel)
 {
     Ranges r = {.ctx = pass->ctx, .arena = pass->arena, .kernel = kernel};
-    walk_block(&r, &kernel->body);
+    block_map_items(r.arena, &kernel->body, in_ranges, &r);
 }

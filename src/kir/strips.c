@@ -48,8 +48,7 @@ typedef struct {
 
 static bool moves_by_one(const Strips *s, const Arith *index, const Arith *var)
 {
-    const Arith *next = arith_subst(s->ctx, index, var, arith_addc(s->ctx, var, 1));
-    return arith_equal(s->ctx, arith_addc(s->ctx, index, 1), next);
+    return index_stride(s->ctx, index, var) == 1;
 }
 
 static int tile_of(Strips *s, bool load, const Buffer *buffer, const Arith *index)

@@ -78,7 +78,7 @@ static const Arith *index_moved(const Substitution *m, const Arith *a)
 
 static const KExpr *value_moved(void *user, const KExpr *e);
 
-// One of a condition that is not part of the copy is there still.
+// Sides of a condition outside of what is copied are copied with the first that is on them.
 static const Side *side_moved(Substitution *m, const Side *side)
 {
     if (!side)
@@ -148,6 +148,27 @@ Block block_moved(ArithCtx *ctx, Arena *arena, const Block *block, const Arith *
     Block made = {0};
     add_moved(&(Substitution){ctx, arena, from, to, {0}}, &made, block);
     return made;
+}
+
+static void map_items(Arena *arena, Block *block, ItemLoopMap *map, void *user, int around)
+{
+    Block out = {0};
+    VEC_EACH(Stm *, stm, block) {
+        bool items =
+            stm->kind == ST_FOR && (stm->loop == LOOP_GLB || stm->loop == LOOP_LCL);
+        if (items && map(user, &out, stm, around))
+            continue;
+        int inside = around + (stm->kind == ST_FOR && stm->loop != LOOP_SEQ);
+        VEC_PUSH(arena, &out, stm);
+        map_items(arena, &stm->body, map, user, inside);
+        map_items(arena, &stm->other, map, user, inside);
+    }
+    *block = out;
+}
+
+void block_map_items(Arena *arena, Block *block, ItemLoopMap *map, void *user)
+{
+    map_items(arena, block, map, user, 0);
 }
 
 bool kexpr_maybe(const KExpr *e, int i)

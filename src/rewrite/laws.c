@@ -316,7 +316,8 @@ static bool one_plain_type(Ir *ir, const Type *a, const Type *b)
     return !type_holds_array(a) && type_equal(ir->arith, a, b);
 }
 
-// Of a fold with that pattern and start value; copies of its function keep it.
+// What is known of a fold with that pattern and start value; copies of its function keep
+// it.
 struct FoldLaw {
     Pattern pattern;
     const Expr *start, *sample; // sample: what makes an element of scalars; NULL: unknown

@@ -14,7 +14,7 @@ Expr *fold_like(Rewrite *rw, const Expr *scan, Pattern p, Expr *in)
     return make_reduce(rw, p, copy_of(rw, scan->fun), copy_of(rw, scan->arg[0]), in);
 }
 
-// Of prefixes of parts: what is before each part, and one more at the end.
+// What is before each part, from the prefixes of all parts, and one more at the end.
 static Expr *before_parts(Rewrite *rw, const Expr *scan, Expr *prefixes)
 {
     const Arith *both[] = {num(rw, 1), num(rw, 0)};

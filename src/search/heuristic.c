@@ -284,8 +284,8 @@ static void step_point(const Search *search, uint64_t i, Point *point)
         point->choice[p] = walk->from[p][own.choice[p]];
 }
 
-// Of points equally good the one that stands stays, else the first in the order of choices:
-// the numbers of points depend on constraints, and records have none.
+// The point that stands stays if another is only as good; else the first in the order of
+// choices: the numbers of points depend on constraints, and records have none.
 static bool comes_before(const Search *search, const Point *a, const Point *b)
 {
     const HeuristicWalk *walk = search->state;

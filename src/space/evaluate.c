@@ -33,7 +33,7 @@ static inline double modulo(double a, double b)
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-// Of whole numbers in 53 bits, as two's complement.
+// Operations on the bits of whole numbers of at most 53 bits, as two's complement.
 static double bits_of(double a, double b, char op)
 {
     if (!(fabs(a) < 0x1p53 && fabs(b) < 0x1p53) || a != floor_fast(a) || b != floor_fast(b))

@@ -412,7 +412,7 @@ static bool read_ktt(RecordedReader *r, json_t *root)
 
 // The space -----------------------------------------------------------------------------
 
-// Of one column: all numbers, or all texts.
+// Both cells are of one column, whose cells are all numbers, or all texts.
 static int compare_cells(const void *p, const void *q)
 {
     const Cell *a = p, *b = q;

@@ -106,8 +106,8 @@ struct Tune {
 
 // tune_trials.c: what is known of points -------------------------------------------------
 
-// Of the point; owner: the tuning.
-const double *tune_samples(Tune *t, const double *sample, int n); // copied; likewise
+// A copy of n samples; owner: the tuning.
+const double *tune_samples(Tune *t, const double *sample, int n);
 // To options->progress and follow; last_ns: INFINITY if that trial has no time.
 void tune_report(Tune *t, const char *stage, TrialStatus last, double last_ns);
 // If it is one of the best few, or none beats it in one of several objectives.

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Takes the recorded stencils of one folder over into another (data/stencils/record.sh says what
 both hold): a stencil that is in both is replaced where the new record has the same parts or
-more. Times are rounded to ns, and keys that nothing reads are dropped: half of the bytes.
+more and no smaller a sample. Times are rounded to ns, and keys that nothing reads are dropped:
+half of the bytes.
 
     bench/merge_studies.py INTO FROM
 """
@@ -26,7 +27,7 @@ def rows(folder):
 
 def slim(entry):
     out = {key: value for key, value in entry.items() if key not in DROPPED}
-    if isinstance(out["time"], float):
+    if isinstance(out.get("time"), float):  # a point that failed may have none
         out["time"] = round(out["time"], 6)
     if "times" in out:
         out["times"] = [round(time, 6) for time in out["times"]]
@@ -49,7 +50,8 @@ def main(into, source):
     old_fields, kept = rows(into)
     for name, row in found.items():
         old = kept.get(name)
-        if old and not set(old["parts"].split("+")) - {"more", "without_image"} <= set(row["parts"].split("+")):
+        if old and (int(old["sample"]) > int(row["sample"]) or not
+                    set(old["parts"].split("+")) - {"more", "without_image"} <= set(row["parts"].split("+"))):
             continue
         take_over(name, source, into)
         kept[name] = row

@@ -3,7 +3,7 @@
 // Binding sizes: a copy of a program in which size variables are constants. The copy is
 // inferred again, and there every condition on a length becomes a fact or an error.
 //
-// Codes: T020 unknown size, T021 size without a value, T022 bad value, T023 array too
+// Codes: T020 unknown size, T021 size without a value, T022 bad value, T023 array empty or too
 // large; T013 (from inference) a length that does not fit.
 #include "ir/ir.h"
 
@@ -317,6 +317,8 @@ static bool fits(const Bind *b, Span span, const char *what, const Type *type)
 {
     int64_t count;
     bool constant = arith_is_const(type_count(b->to->ir->arith, type), &count);
+    if (constant && count < 1)
+        return diag_error(b->diags, span, "T023", "`%s` has no elements", what);
     return !constant || count <= (int64_t)1 << 40 ||
            diag_error(b->diags, span, "T023", "`%s` has more than 2^40 elements", what);
 }

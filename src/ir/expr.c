@@ -291,6 +291,13 @@ bool expr_decides(const Expr *expr)
     return expr_find(expr, decides, NULL);
 }
 
+bool expr_multiplies(const Expr *fold)
+{
+    const Expr *body = fold->fun ? fold->fun->arg[0] : NULL;
+    return body && body->kind == E_OP && body->op == OP_MUL &&
+           body->type->kind == T_SCALAR && scalar_info[body->type->scalar].floating;
+}
+
 int64_t expr_fold_terms_by(const Expr *expr, LengthOf *length, const void *user)
 {
     int64_t most = expr->fun ? expr_fold_terms_by(expr->fun, length, user) : 1, len = 1;

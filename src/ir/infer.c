@@ -14,6 +14,8 @@
 //
 // It does not convert: int to float and float to double must be written. It does not
 // check where lowered patterns may stand.
+#include <math.h>
+
 #include "ir/internal.h"
 
 // Literals ---------------------------------------------------------------------------
@@ -47,10 +49,14 @@ static const Type *infer_literal(Infer *in, const Expr *e, const Type *want)
 {
     if (e->boolean)
         return type_scalar(S_BOOL);
-    if (want && type_is_scalar(want) && type_is_float(want))
-        return want;
-    if (e->floating)
-        return type_scalar(S_FLOAT);
+    bool is_float = want && type_is_scalar(want) && type_is_float(want);
+    if (is_float || e->floating) {
+        const Type *number = is_float ? want : type_scalar(S_FLOAT);
+        if (isfinite(scalar_round(number->scalar, e->number)) || !isfinite(e->number))
+            return number;
+        return diag_null(in->diags, e->span, "T002", "%.9g does not fit in %s", e->number,
+                         scalar_info[number->scalar].name);
+    }
     const Type *type = want && type_is_integer(want) ? want : type_scalar(S_INT);
     if (scalar_round(type->scalar, e->number) == e->number)
         return type;

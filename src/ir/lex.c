@@ -149,7 +149,7 @@ static void push_integer(Lexer *l, size_t start)
     bool lost = integer > integer_max;
     if (lost)
         diag_error(l->diags, span_from(l, start), "P003",
-                   "the integer is larger than 2^53; write it as a floating number");
+                   "the integer is larger than 2^53, the largest that a program can say");
     push(l, lost ? TOK_BAD : TOK_INT, start)->integer = integer;
 }
 

@@ -17,7 +17,15 @@
 #include "kir/passes.h"
 
 // NEAR: elements from one item to the next that vectors can still gather.
-enum { NEAR = 4, ITERATIONS_LEAST = 17, ITEMS_LEAST = 16, CHUNKS = 16, GROUP_MOST = 4096 };
+// STACK_MOST: bytes of arrays for all items, which are on the stack of a thread.
+enum {
+    NEAR = 4,
+    ITERATIONS_LEAST = 17,
+    ITEMS_LEAST = 16,
+    CHUNKS = 16,
+    GROUP_MOST = 4096,
+    STACK_MOST = 1 << 18
+};
 
 // In the table: the part that declares a variable, an array or an index; then SHARED, if
 // another part needs it.
@@ -202,31 +210,56 @@ static bool find_parts(Interchange *x, const Block *block)
     return found;
 }
 
-static bool can_have_array(const void *of, const Stm *stm)
+static bool can_have_array(const Stm *stm)
 {
     return stm->kind == ST_ARRAY
                ? !stm->buffer->items && arith_is_const(stm->buffer->count, NULL)
                : stm->var->type->kind == T_SCALAR && stm->var->type->scalar != S_BOOL;
 }
 
+static const void *shared_by(const Interchange *x, const Stm *stm)
+{
+    const void *of = stm->kind == ST_ARRAY ? (const void *)stm->buffer : stm->var;
+    return (stm->kind == ST_DECL || stm->kind == ST_ARRAY) && is_shared(x, of) ? of : NULL;
+}
+
+static Scalar scalar_of(const Stm *stm)
+{
+    return stm->kind == ST_ARRAY ? stm->buffer->scalar : stm->var->type->scalar;
+}
+
+static int64_t elements_of(const Stm *stm)
+{
+    int64_t each = 1;
+    if (stm->kind == ST_ARRAY)
+        arith_is_const(stm->buffer->count, &each);
+    return each;
+}
+
+// What an item has in arrays; sets ok to whether all of it can be.
+static int64_t bytes_an_item(Interchange *x, const Block *block)
+{
+    int64_t bytes = 0;
+    VEC_EACH(const Stm *, stm, block) {
+        if (shared_by(x, stm)) {
+            x->ok &= can_have_array(stm);
+            bytes += x->ok ? elements_of(stm) * scalar_info[scalar_of(stm)].bytes : 0;
+        }
+        bytes += bytes_an_item(x, &stm->body) + bytes_an_item(x, &stm->other);
+    }
+    return bytes;
+}
+
 // Declares an array for each variable that parts share, with an element for each item.
 static void add_arrays(Interchange *x, const Block *block, Block *to)
 {
     VEC_EACH(const Stm *, stm, block) {
-        const void *of = stm->kind == ST_ARRAY ? (const void *)stm->buffer : stm->var;
-        if ((stm->kind == ST_DECL || stm->kind == ST_ARRAY) && is_shared(x, of)) {
-            int64_t each = 1;
-            x->ok &= can_have_array(of, stm);
-            if (!x->ok)
-                return;
-            if (stm->kind == ST_ARRAY)
-                arith_is_const(stm->buffer->count, &each);
+        const void *of = shared_by(x, stm);
+        if (of) {
             Buffer *array = NEW_OF(
                 x->arena, Buffer, .name = name_fresh(x->arena, x->kernel, "all", &x->names),
-                .space = MEM_PRIVATE,
-                .scalar =
-                    stm->kind == ST_ARRAY ? stm->buffer->scalar : stm->var->type->scalar,
-                .role = ROLE_TEMP, .count = arith_const(x->ctx, each * x->count));
+                .space = MEM_PRIVATE, .scalar = scalar_of(stm), .role = ROLE_TEMP,
+                .count = arith_const(x->ctx, elements_of(stm) * x->count));
             x->arrays.at[entry_of(x, of)] = array;
             block_add(x->arena, to, (Stm){.kind = ST_ARRAY, .buffer = array});
         }
@@ -312,6 +345,15 @@ static int64_t items_of(const Interchange *x, const Stm *items)
     return count < ITEMS_LEAST || (!x->inside && extent == count) ? 0 : count;
 }
 
+// Fewer items a part, if their arrays would be too large.
+static bool fit_arrays(Interchange *x, const Stm *items)
+{
+    int64_t bytes = bytes_an_item(x, &items->body);
+    while (items->loop != LOOP_LCL && x->count > ITEMS_LEAST && x->count * bytes > STACK_MOST)
+        x->count /= 2;
+    return x->count * bytes <= STACK_MOST;
+}
+
 // All items of a launch are divided into loops over so many. Returns where their statements
 // go, and these.
 static Block *divide(Interchange *x, Block *to, const Stm *items, Block *body)
@@ -346,7 +388,7 @@ static bool interchange(void *user, Block *to, const Stm *items, int around)
     x->ok = true;
     x->arrays.len = 0;
     table_init(&x->table, scratch);
-    if (!x->count || !find_parts(x, &items->body) || !x->ok)
+    if (!x->count || !find_parts(x, &items->body) || !fit_arrays(x, items) || !x->ok)
         return false;
     Block out = {0}, *at = &out, body = items->body;
     x->extent = items->extent;
@@ -354,8 +396,6 @@ static bool interchange(void *user, Block *to, const Stm *items, int around)
     if (!arith_le(x->ctx, items->extent, arith_const(x->ctx, x->count)))
         at = divide(x, &out, items, &body);
     add_arrays(x, &body, at);
-    if (!x->ok)
-        return false;
     x->items = &(Stm){.iter = x->lane};
     add_parts(x, at, &body);
     VEC_EACH(Stm *, stm, &out)

@@ -92,12 +92,28 @@ static const Arith *inside_choice(InteriorSplit *s, const Arith *a, const Arith 
     return first ? x : y;
 }
 
+// Is it the same for all items: a number of iterations only?
+static bool is_of_loops(const InteriorSplit *s, const Arith *a)
+{
+    if (a->kind == A_VAR) {
+        for (int i = 0; i < s->niter; i++)
+            if (s->iter[i] == a)
+                return true;
+        return false;
+    }
+    for (int i = 0; i < a->n; i++)
+        if (!is_of_loops(s, a->term[i].arg))
+            return false;
+    return true;
+}
+
+// One of an iteration alone is no boundary: two loops became one.
 static const Arith *inside_mod(InteriorSplit *s, const Arith *x, const Arith *d)
 {
     ArithCtx *ctx = s->pass->ctx;
     int64_t lo, hi, n;
     arith_range(ctx, x, &lo, &hi);
-    if (!arith_is_const(d, &n) || lo < 0 || hi >= 3 * n || lo > hi)
+    if (!arith_is_const(d, &n) || lo < 0 || hi >= 3 * n || lo > hi || is_of_loops(s, x))
         return NULL;
     int64_t k = (lo + (hi - lo) / 2) / n;
     const Arith *rest = arith_addc(ctx, x, -k * n);

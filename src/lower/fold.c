@@ -50,14 +50,6 @@ const View *fold_variable(Lower *l, const View *value, const Type *type)
     return copied(l, value, type, "acc", type->kind == T_TUPLE ? component : variable);
 }
 
-// A product of neighbours may be beyond all numbers where that of all elements is not.
-static bool multiplies(const Expr *fold)
-{
-    const Expr *body = fold->fun ? fold->fun->arg[0] : NULL;
-    return body && body->kind == E_OP && body->op == OP_MUL &&
-           body->type->kind == T_SCALAR && scalar_info[body->type->scalar].floating;
-}
-
 // What was stored for the fold to begin with is what it changes. fold: NULL: it is none.
 static const View *accumulator(Lower *l, const Expr *expr, const View *init,
                                const Type *type, const Expr *fold)
@@ -65,7 +57,7 @@ static const View *accumulator(Lower *l, const Expr *expr, const View *init,
     if (expr->kind == E_PATTERN && init->kind == V_MEM &&
         (expr->pattern == P_TOPRIVATE || expr->pattern == P_TOLOCAL))
         return init;
-    if (fold && multiplies(fold))
+    if (fold && expr_multiplies(fold))
         return component(l, init, type);
     return fold ? fold_variable(l, init, type) : copied(l, init, type, "acc", variable);
 }

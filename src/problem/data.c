@@ -91,8 +91,9 @@ ProblemData *data_new(const Problem *problem, Value **inputs, Arena *arena)
 // much that all lines of all sets together have theirs everywhere, if there are enough.
 typedef struct {
     int64_t length, lines, shift;
-    int64_t terms; // of the longest fold, if it is long; else 0
-    bool sparse;   // may most elements be 0?
+    int64_t terms;   // of the longest fold, if it is long; else 0
+    int64_t factors; // of the longest fold that multiplies; 0: there is none
+    bool sparse;     // may most elements be 0?
     InputRange ints;
 } Marks;
 
@@ -148,7 +149,18 @@ static bool folds_decide(const Expr *e, const void *none)
            expr_decides(e->fun);
 }
 
-enum { LONG_FOLD = 1 << 15, MARKED_FROM = 4, SPECIAL_FROM = 16, SPECIAL_LINE = 61 };
+// The most factors of a fold.
+static void count_factors(const Expr *e, void *most)
+{
+    int64_t n = 1, *factors = most;
+    if (e->kind != E_PATTERN || !expr_multiplies(e) ||
+        (e->pattern != P_REDUCE && e->pattern != P_SCAN && e->pattern != P_REDUCEBY))
+        return;
+    arith_is_const(e->arg[e->narg - 1]->type->len, &n);
+    *factors = MAX(*factors, n);
+}
+
+enum { FACTORS = 24, LONG_FOLD = 1 << 15, MARKED_FROM = 4, SPECIAL_FROM = 16, SPECIAL_LINE = 61 };
 
 static Marks marks_of(const Type *plane, int64_t count, int set)
 {
@@ -224,6 +236,19 @@ static double any_scale(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int 
     return marked(m, i, set, x, ldexp(1, most + 1));
 }
 
+// What a fold multiplies: nearly all are 1 or -1, so that no items of a group have factors
+// whose product is beyond the numbers; one line in four has a 0.
+static double factor(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
+{
+    static const double exact[] = {2, 0.5, 4, 0.25, 3, 1.5};
+    double sign = rng_below(rng, 2) ? -1 : 1;
+    if (rng_below(rng, (uint64_t)m->factors) >= FACTORS)
+        return i / m->length % 4 == 3 && mark_at(m, i) == m->length / 2 ? 0 : sign;
+    return sign * (set % MORE_KINDS == MORE_SCALES
+                       ? 0.5 + (double)rng_below(rng, 1024) / 1024
+                       : exact[rng_below(rng, scalar == S_BF16 ? 4 : COUNTOF(exact))]);
+}
+
 // Integers may be indices, so these are of the range that they always have. The largest is
 // in turns the last key and one that folds nothing. A line of fewer elements than there are
 // keys would hardly meet a key twice, so in every other round it has a few neighbours only.
@@ -252,7 +277,7 @@ static double in_range(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int s
 static double special(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
 {
     static const double values[] = {NAN, INFINITY, NAN, -INFINITY, NAN, 0};
-    double x = few_digits(rng, scalar, m, i, set);
+    double x = m->factors ? factor(rng, scalar, m, i, set) : few_digits(rng, scalar, m, i, set);
     int round = set / MORE_KINDS % 4;
     bool flat = m->lines == 1, crowd = (hash_mix(7, (uint64_t)i) & 1) == (round & 1);
     int64_t line = i / m->length, at = mark_at(m, i);
@@ -271,18 +296,21 @@ static double special(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int se
 // What the numbers of a further set are. Arrays of few elements are parameters: what is
 // special in one is in every result.
 static Filling further(const RunnerBuffer *buffer, const Type *plane, int set, bool finite,
-                       int64_t terms)
+                       int64_t terms, int64_t factors)
 {
     static Draw *const draw[] = {few_digits, any_scale, special};
     bool whole = !scalar_info[buffer->scalar].floating;
     Marks m = marks_of(plane, buffer->count, set);
     m.terms = terms;
+    m.factors = factors;
     m.sparse = buffer->count >= SPECIAL_FROM;
     MoreKind kind = set % MORE_KINDS;
     finite |= buffer->count < SPECIAL_FROM;
     kind = kind == MORE_SPECIAL && finite ? MORE_FEW_DIGITS : kind;
-    return (Filling){
-        .buffer = buffer, .draw = whole ? in_range : draw[kind], .marks = m, .set = set};
+    Draw *drawn = whole                              ? in_range
+                  : factors && kind != MORE_SPECIAL ? factor
+                                                     : draw[kind];
+    return (Filling){.buffer = buffer, .draw = drawn, .marks = m, .set = set};
 }
 
 // Their terms in the longest fold; 0: they are of no whole numbers.
@@ -307,6 +335,8 @@ static ProblemData *fill_all(const Problem *problem, int set, uint64_t seed, Are
         problem->bound->math == MATH_FAST || expr_find(main->body, folds_decide, NULL);
     const RunnerBuffer *at = data->buffer;
     const Type *plane[PLANES_MOST];
+    int64_t factors = 0;
+    expr_each(main->body, count_factors, &factors);
     const InputRange *drawn = problem_ranges(problem, data->ninput, arena);
     bool indexed = set >= 0 && expr_find(main->body, may_index, NULL);
     for (int i = 0; i < main->nparam; i++) {
@@ -318,7 +348,7 @@ static ProblemData *fill_all(const Problem *problem, int set, uint64_t seed, Are
             const InputRange *range = &drawn[at - data->buffer];
             bool index = indexed && range->index && scalar_info[at->scalar].floating;
             if (set >= 0 && at->scalar != S_BOOL && !index) {
-                filling = further(at, plane[k], set, finite, long_terms(problem));
+                filling = further(at, plane[k], set, finite, long_terms(problem), factors);
                 filling.seed = hash_mix(seed, (uint64_t)(at - data->buffer));
             }
             filling.marks.ints = *range;

@@ -180,6 +180,7 @@ static const struct {
     {"a[0] % 2", "T002", "needs integer operands"},
     {"a[0] && true", "T002", "needs bool"},
     {"true + 1", "T002", "needs numbers"},
+    {"a[0] * 1e39", "T002", "1e+39 does not fit in float"},
     {"3000000000 + 1", "T002", "does not fit"},
     {"a[0] & 1", "T002", "needs integer operands"},
     {"uint(i[0]) + -1", "T002", "-1 does not fit in uint"},
@@ -396,6 +397,12 @@ static void test_bad_bindings(void **state)
     bind_fails((Binding[]){{"N", 4}, {"M", -7}}, 2, "T022", "not -7");
     bind_fails((Binding[]){{"N", 4}, {"M", 4}, {"N", 5}}, 3, "T022", "twice");
     bind_fails((Binding[]){{"N", 1 << 30}, {"M", 1 << 30}}, 2, "T023", "2^40");
+    Case c;
+    load(&c, "size N\ndef main(a: [N]float): [N-8]float = drop(8, a)\n");
+    assert_true(c.ok);
+    assert_null(ir_bind(c.program, &(Binding){"N", 8}, 1, &c.diags));
+    assert_non_null(strstr(messages(&c), "`main` has no elements"));
+    unload(&c);
 }
 
 static void test_generic_sizes(void **state)

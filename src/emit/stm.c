@@ -299,24 +299,11 @@ static void put_scope(Printer *p, const Stm *loop)
     p->indent--;
 }
 
-static bool keeps_items_apart(const Stm *stm, const void *none)
-{
-    return stm->kind == ST_FOR || stm->atomic;
-}
-
-// May the items of the loop be lanes of vectors? A compiler sees no longer that pointers
-// are restricted, once the loop around is shared out.
-static bool has_lanes(const Printer *p, const Stm *stm)
-{
-    return stm->loop != LOOP_WRG && !p->target->doubts &&
-           !block_any(&stm->body, keeps_items_apart, NULL);
-}
-
 static void put_plain_loop(Printer *p, const Stm *stm)
 {
     if (stm->unroll)
         put_line(p, "%s %d", p->target->unroll, stm->unroll);
-    if (stm->items && has_lanes(p, stm))
+    if (stm->simd)
         put_line(p, "#pragma omp simd");
     put_loop_head(p, stm, false);
     put_line(p, "++) {");
@@ -426,7 +413,7 @@ static void put_omp_loop(Printer *p, const Stm *stm)
 {
     bool outermost = is_parallel_loop(stm) && !p->parallel;
     bool as_one = outermost && shared_as_one(stm);
-    bool simd = has_lanes(p, stm) && stm != p->joined;
+    bool simd = stm->simd && stm != p->joined;
     if (outermost || simd)
         put_line(p, "#pragma omp%s%s%s", outermost ? " parallel for" : "",
                  simd ? " simd" : "", as_one ? " collapse(2)" : "");

@@ -97,12 +97,23 @@ static bool mentions_own(const Interchange *x, const Arith *a)
     return false;
 }
 
+// Of a loop and those inside it, as far as they are known.
+static int64_t iterations(const Stm *stm)
+{
+    int64_t extent = ITERATIONS_LEAST, inside = 1;
+    if (stm->kind == ST_FOR)
+        arith_is_const(stm->extent, &extent);
+    else
+        extent = 1;
+    VEC_EACH(const Stm *, inner, &stm->body)
+        inside = MAX(inside, iterations(inner));
+    return MIN(extent, ITERATIONS_LEAST) * inside;
+}
+
 static bool is_common(const Interchange *x, const Stm *stm)
 {
-    int64_t extent;
     if (stm->kind != ST_FOR || stm->loop != LOOP_SEQ || stm->value ||
-        mentions_own(x, stm->extent) ||
-        (arith_is_const(stm->extent, &extent) && extent < ITERATIONS_LEAST))
+        mentions_own(x, stm->extent) || iterations(stm) < ITERATIONS_LEAST)
         return false;
     Strides s = {.x = x, .loop = stm};
     note_block(&s, &stm->body);

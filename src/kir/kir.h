@@ -153,6 +153,7 @@ struct Stm {
     int unroll; // FOR: iterations that the compiler is asked to write out; 0: its choice
     int dim;    // FOR of threads
     bool items; // FOR that is SEQ: of items, so no iteration needs another
+    bool simd;  // FOR of items: they may be lanes of vectors
     bool fence_local, fence_global; // BARRIER
     bool atomic; // STORE of an operation on what is there and another value: one update
     bool async; // STORE of a LOAD: goes on by itself; waited for by its item, then for all;

@@ -64,6 +64,8 @@ void pass_interior(Pass *pass, Kernel *kernel);
 void pass_ranges(Pass *pass, Kernel *kernel);
 // interchange.c: a loop over items goes inside the loops that all of them have in common.
 void pass_interchange(Pass *pass, Kernel *kernel);
+// simd.c: loops over items whose iterations may be lanes of vectors say so.
+void pass_simd(Pass *pass, Kernel *kernel);
 // ahead.c: a loop that first copies inputs to local memory loads what the next iteration
 // copies while this one computes.
 void pass_ahead(Pass *pass, Kernel *kernel);

@@ -115,6 +115,8 @@ static void put_for(Buf *out, const Stm *stm)
     arith_print(out, stm->iter);
     buf_puts(out, " < ");
     arith_print(out, stm->extent);
+    if (stm->simd)
+        buf_puts(out, " simd");
     if (stm->loop == LOOP_SEQ) {
         if (stm->value) {
             buf_puts(out, " while ");

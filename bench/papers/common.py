@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FILES_MOST = 64  # that forewarp takes in one command
+FILES_MOST = 63  # that forewarp takes in one command, with a word before them
 
 
 def program():

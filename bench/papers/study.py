@@ -255,7 +255,7 @@ class Stencil:
         """What removing equal loads gains at a point: the time of the same kernel with all
         loads over its own."""
         other = self.changed(i, loads="all") if "loads" in self.record.keys else None
-        return math.nan if other is None else self.record.ns[other] / self.record.ns[i]
+        return math.nan if other is None or other == i else self.record.ns[other] / self.record.ns[i]
 
     def predicted_ns(self):
         """By place in the record, from the weights of a device (NAME.predicted.gz beside the

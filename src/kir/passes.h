@@ -62,6 +62,8 @@ void pass_barriers(Pass *pass, Kernel *kernel);
 void pass_interior(Pass *pass, Kernel *kernel);
 // ranges.c: a loop over items that asks which item it is becomes loops that do not.
 void pass_ranges(Pass *pass, Kernel *kernel);
+// blocks.c: loops over items go over blocks of them where their rows are far apart.
+void pass_blocks(Pass *pass, Kernel *kernel);
 // interchange.c: a loop over items goes inside the loops that all of them have in common.
 void pass_interchange(Pass *pass, Kernel *kernel);
 // simd.c: loops over items whose iterations may be lanes of vectors say so.

@@ -255,6 +255,18 @@ static void show_start(Screen *screen)
                     &(Moment){.stage = "start", .budget_s = INFINITY, .best_ns = INFINITY});
 }
 
+// All kernels and their rule, as `emit --best --host` writes them.
+static bool write_program(Options *o, const char *path)
+{
+    Options emit = *o;
+    emit.best = emit.host = true;
+    emit.out[0] = path;
+    emit.nout = 1;
+    bool ok = cmd_emit(&emit) == 0;
+    o->diags = emit.diags;
+    return ok;
+}
+
 static bool lead_range(Options *o, const Problem *problem, const TuneOptions *options,
                        Screen *screen)
 {
@@ -262,8 +274,12 @@ static bool lead_range(Options *o, const Problem *problem, const TuneOptions *op
     show_start(screen);
     bool ok = tune_range(problem, options, o->arena, result, &o->diags);
     screen_close(screen);
-    if (ok && cli_prints(o))
+    const char *path = arena_printf(o->arena, "%s/%s.c", options->out, problem->name);
+    ok = ok && write_program(o, path);
+    if (ok && cli_prints(o)) {
         print_range(result);
+        printf("  program  %s, and its header: a function that takes the sizes\n", path);
+    }
     return ok && cli_json(o, range_json(result));
 }
 

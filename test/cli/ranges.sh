@@ -34,6 +34,7 @@ passes "two declared ranges" "$FOREWARP" predict "$tmp/both.fw" --shares --devic
 passes "tuning for a range" "$FOREWARP" tune "$sums" -s N=16:64:4,M=16:64:16 -b 2t -q \
     --store "$store" -o "$tmp/out" --json="$tmp/range.json"
 passes "finds a rule" grep -q '"rule"' "$tmp/range.json"
+passes "writes a program with it" grep -q 'long long N, long long M, ' "$tmp/out/sums.h"
 passes "which run uses" "$FOREWARP" run "$sums" -s N=20@16:64:4,M=48@16:64:16 --best --check \
     --store "$store"
 passes "and emit --host" "$FOREWARP" emit "$sums" -s N=16:64:4,M=16:64:16 --best --host \

@@ -73,31 +73,21 @@ static int other_axis(const Nest *nest)
     return -1;
 }
 
-typedef struct {
-    const Arith *extent, *iter, *item; // in a block; item: its number in all
-} Part;
-
 // Adds a loop over the blocks of a loop.
-static Block *add_blocks(Nest *nest, Block *to, const Stm *loop, int64_t size, Part *part)
+static Block *add_blocks(Nest *nest, Block *to, const Stm *loop, int64_t size,
+                         Division *division)
 {
-    ArithCtx *ctx = nest->ctx;
-    const Arith *zero = arith_const(ctx, 0), *count = arith_const(ctx, size);
+    const char *block = name_fresh(nest->arena, nest->kernel, "block", &nest->blocks);
+    const char *item = name_fresh(nest->arena, nest->kernel, "k", &nest->items);
+    *division = loop_divided(nest->ctx, loop, size, block, item);
     Stm *blocks = block_add(nest->arena, to, *loop);
-    blocks->extent = blocks->threads = arith_ceil_div(ctx, loop->extent, count);
-    blocks->iter =
-        arith_var(ctx, name_fresh(nest->arena, nest->kernel, "block", &nest->blocks), zero,
-                  arith_addc(ctx, blocks->extent, -1));
+    blocks->extent = blocks->threads = division->blocks;
+    blocks->iter = division->block;
     blocks->body = (Block){0};
-    const Arith *begin = arith_mulc(ctx, blocks->iter, size);
-    bool whole = arith_multiple(ctx, loop->extent) % size == 0;
-    part->extent = whole ? count : arith_min(ctx, arith_sub(ctx, loop->extent, begin), count);
-    part->iter = arith_var(ctx, name_fresh(nest->arena, nest->kernel, "k", &nest->items), zero,
-                           arith_addc(ctx, part->extent, -1));
-    part->item = arith_add(ctx, begin, part->iter);
     return &blocks->body;
 }
 
-static Block *add_part(Nest *nest, Block *to, const Part *part)
+static Block *add_part(Nest *nest, Block *to, const Division *part)
 {
     Stm loop = {.kind = ST_FOR, .iter = part->iter, .extent = part->extent, .items = true};
     return &block_add(nest->arena, to, loop)->body;
@@ -106,7 +96,7 @@ static Block *add_part(Nest *nest, Block *to, const Part *part)
 static void add_nest(Nest *nest, Block *to, int other)
 {
     const int last = nest->n - 1;
-    Part part[2];
+    Division part[2];
     for (int i = 0; i < nest->n; i++) {
         if (i == other || i == last) {
             to = add_blocks(nest, to, nest->loop[i], i == other ? HEIGHT : WIDTH,
@@ -120,8 +110,8 @@ static void add_nest(Nest *nest, Block *to, int other)
     to = add_part(nest, to, &part[0]);
     to = add_part(nest, to, &part[1]);
     Block body = block_moved(nest->ctx, nest->arena, &nest->loop[last]->body,
-                             nest->loop[last]->iter, part[1].item);
-    *to = block_moved(nest->ctx, nest->arena, &body, nest->loop[other]->iter, part[0].item);
+                             nest->loop[last]->iter, part[1].index);
+    *to = block_moved(nest->ctx, nest->arena, &body, nest->loop[other]->iter, part[0].index);
 }
 
 // Loops over items that are nothing but loops over others.

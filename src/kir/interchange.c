@@ -369,21 +369,15 @@ static bool fit_arrays(Interchange *x, const Stm *items)
 // go, and these.
 static Block *divide(Interchange *x, Block *to, const Stm *items, Block *body)
 {
-    const Arith *zero = arith_const(x->ctx, 0), *count = arith_const(x->ctx, x->count);
-    const Arith *parts = arith_ceil_div(x->ctx, items->extent, count);
-    const char *name = name_fresh(x->arena, x->kernel, "part", &x->parts);
-    const Arith *part = arith_var(x->ctx, name, zero, arith_addc(x->ctx, parts, -1));
-    const Arith *begin = arith_mul(x->ctx, part, count);
-    const Arith *left = arith_sub(x->ctx, items->extent, begin);
-    bool whole = arith_multiple(x->ctx, items->extent) % x->count == 0;
-    x->extent = whole ? count : arith_min(x->ctx, left, count);
-    name = name_fresh(x->arena, x->kernel, "lane", &x->lanes);
-    x->lane = arith_var(x->ctx, name, zero, arith_addc(x->ctx, x->extent, -1));
-    *body = block_moved(x->ctx, x->arena, &items->body, items->iter,
-                        arith_add(x->ctx, begin, x->lane));
+    const char *part = name_fresh(x->arena, x->kernel, "part", &x->parts);
+    const char *lane = name_fresh(x->arena, x->kernel, "lane", &x->lanes);
+    const Division d = loop_divided(x->ctx, items, x->count, part, lane);
+    x->extent = d.extent;
+    x->lane = d.iter;
+    *body = block_moved(x->ctx, x->arena, &items->body, items->iter, d.index);
     Stm *outer = block_add(x->arena, to, *items);
-    outer->iter = part;
-    outer->extent = outer->threads = parts;
+    outer->iter = d.block;
+    outer->extent = outer->threads = d.blocks;
     outer->body = (Block){0};
     return &outer->body;
 }

@@ -150,6 +150,20 @@ Block block_moved(ArithCtx *ctx, Arena *arena, const Block *block, const Arith *
     return made;
 }
 
+Division loop_divided(ArithCtx *ctx, const Stm *loop, int64_t size, const char *block,
+                      const char *iter)
+{
+    const Arith *zero = arith_const(ctx, 0), *count = arith_const(ctx, size);
+    Division d = {.blocks = arith_ceil_div(ctx, loop->extent, count), .extent = count};
+    d.block = arith_var(ctx, block, zero, arith_addc(ctx, d.blocks, -1));
+    const Arith *begin = arith_mulc(ctx, d.block, size);
+    if (arith_multiple(ctx, loop->extent) % size != 0)
+        d.extent = arith_min(ctx, arith_sub(ctx, loop->extent, begin), count);
+    d.iter = arith_var(ctx, iter, zero, arith_addc(ctx, d.extent, -1));
+    d.index = arith_add(ctx, begin, d.iter);
+    return d;
+}
+
 static void map_items(Arena *arena, Block *block, ItemLoopMap *map, void *user, int around)
 {
     Block out = {0};

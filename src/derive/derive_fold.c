@@ -360,7 +360,7 @@ static void choose_lanes(const Derivation *d, Point *point)
 static void fold_plain_parts(const Derivation *d, Point *point)
 {
     const bool whole = has_long_scan(d);
-    if (language_is(d->device.target, LANGUAGE_C))
+    if (d->device.is_cpu)
         choose_lanes(d, point);
     if (whole && (d->device.is_cpu || d->shape.product))
         choose_share(d, point, 16);

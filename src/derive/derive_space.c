@@ -693,10 +693,8 @@ void derive_single(const Derivation *d, Point *point)
     // By dimensions. A GPU starts few groups at a time (64 items of one word each: a fifth
     // of a copy), and moves rows of 128 bytes. Items that are a loop go along rows.
     static const int64_t shape[][DIMS_MAX][2] = {{{256, 1}, {32, 8}, {64, 4}},
-                                                 {{64, 1}, {16, 16}, {64, 4}},
                                                  {{256, 1}, {256, 1}, {256, 1}}};
-    const int kind = d->device.is_cpu + language_is(d->device.target, LANGUAGE_C);
-    const int64_t *group = shape[kind][MAX(d->shape.dims, 1) - 1];
+    const int64_t *group = shape[d->device.is_cpu][MAX(d->shape.dims, 1) - 1];
     set_number(d, point, "lx", MIN(group[0], largest));
     set_number(d, point, "ly", MIN(group[1], MAX(largest / group[0], 1)));
     if (d->device.is_cpu)
@@ -872,7 +870,8 @@ KernelOptions derive_options(const Derivation *d, const Point *point)
     options.relay = (int)derive_param(d, point, "relay");
     options.early = derive_word(d, point, "early", "all");
     options.copies = d->device.matrix > 0; // who has the one has the other
-    options.item_loops = language_is(d->device.target, LANGUAGE_C);
+    options.tasks = d->device.is_cpu && has_items(d);
+    options.item_loops = options.tasks || !has_items(d);
     options.lane_rows = (int)derive_param(d, point, "by");
     options.lanes = d->device.lanes;
     options.shuffle = d->device.shuffle;

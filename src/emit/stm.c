@@ -303,8 +303,8 @@ static void put_plain_loop(Printer *p, const Stm *stm)
 {
     if (stm->unroll)
         put_line(p, "%s %d", p->target->unroll, stm->unroll);
-    if (stm->simd)
-        put_line(p, "#pragma omp simd");
+    if (stm->simd && p->target->simd)
+        put_line(p, "%s", p->target->simd);
     put_loop_head(p, stm, false);
     put_line(p, "++) {");
     put_scope(p, stm);

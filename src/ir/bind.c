@@ -3,8 +3,8 @@
 // Binding sizes: a copy of a program in which size variables are constants. The copy is
 // inferred again, and there every condition on a length becomes a fact or an error.
 //
-// Codes: T020 unknown size, T021 size without a value, T022 bad value, T023 array empty or too
-// large; T013 (from inference) a length that does not fit.
+// Codes: T020 unknown size, T021 size without a value, T022 bad value, T023 array empty or
+// too large; T013 (from inference) a length that does not fit.
 #include "ir/ir.h"
 
 #include <inttypes.h>

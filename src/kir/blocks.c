@@ -19,7 +19,7 @@ typedef struct {
     ArithCtx *ctx;
     Arena *arena;
     const Stm *loop[DEPTH_MOST]; // outermost first
-    int n, blocks, items; // blocks, items: names given
+    int n, blocks, items;        // blocks, items: names given
 } Nest;
 
 typedef struct {
@@ -111,7 +111,8 @@ static void add_nest(Nest *nest, Block *to, int other)
     to = add_part(nest, to, &part[1]);
     Block body = block_moved(nest->ctx, nest->arena, &nest->loop[last]->body,
                              nest->loop[last]->iter, part[1].index);
-    *to = block_moved(nest->ctx, nest->arena, &body, nest->loop[other]->iter, part[0].index);
+    *to =
+        block_moved(nest->ctx, nest->arena, &body, nest->loop[other]->iter, part[0].index);
 }
 
 // Loops over items that are nothing but loops over others.

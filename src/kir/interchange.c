@@ -360,7 +360,8 @@ static int64_t items_of(const Interchange *x, const Stm *items)
 static bool fit_arrays(Interchange *x, const Stm *items)
 {
     int64_t bytes = bytes_an_item(x, &items->body);
-    while (items->loop != LOOP_LCL && x->count > ITEMS_LEAST && x->count * bytes > STACK_MOST)
+    while (items->loop != LOOP_LCL && x->count > ITEMS_LEAST &&
+           x->count * bytes > STACK_MOST)
         x->count /= 2;
     return x->count * bytes <= STACK_MOST;
 }

@@ -220,6 +220,7 @@ typedef struct {
     int relay;         // of streams in two: warps that each do a part of the steps; 0: one
     bool early;        // streams load all rows of an iteration before it, not the next one
     bool item_loops;   // items are loops, so these may be inside of others
+    bool tasks;        // these loops are in work-items, where items need not wait
     bool copies;       // memory goes to local memory by itself where an item says so
     int lane_rows;     // of streams in three dimensions: rows of a lane; 0: one
     bool matrix;       // reduceMatrix is done by matrix units; items are 4 x 8 a warp

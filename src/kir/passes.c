@@ -19,6 +19,7 @@ static bool check_pass(const Pass *pass, Kernel *kernel, const char *name, Diags
 bool kernel_finish(Pass *pass, Kernel *kernel, Diags *diags)
 {
     const KernelOptions *options = pass->options;
+    const bool loops = options->item_loops && (!options->tasks || kernel_has_tasks(kernel));
     kernel_collect(pass, kernel);
     bool ok = check_pass(pass, kernel, "start", diags);
 #define PASS(name, condition)                                                              \

@@ -68,6 +68,10 @@ void pass_blocks(Pass *pass, Kernel *kernel);
 void pass_interchange(Pass *pass, Kernel *kernel);
 // simd.c: loops over items whose iterations may be lanes of vectors say so.
 void pass_simd(Pass *pass, Kernel *kernel);
+// tasks.c: a work-item does what all items of a group do, and what is left is shared out.
+// kernel_has_tasks: may it?
+void pass_tasks(Pass *pass, Kernel *kernel);
+bool kernel_has_tasks(const Kernel *kernel);
 // ahead.c: a loop that first copies inputs to local memory loads what the next iteration
 // copies while this one computes.
 void pass_ahead(Pass *pass, Kernel *kernel);

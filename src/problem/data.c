@@ -160,7 +160,13 @@ static void count_factors(const Expr *e, void *most)
     *factors = MAX(*factors, n);
 }
 
-enum { FACTORS = 24, LONG_FOLD = 1 << 15, MARKED_FROM = 4, SPECIAL_FROM = 16, SPECIAL_LINE = 61 };
+enum {
+    FACTORS = 24,
+    LONG_FOLD = 1 << 15,
+    MARKED_FROM = 4,
+    SPECIAL_FROM = 16,
+    SPECIAL_LINE = 61
+};
 
 static Marks marks_of(const Type *plane, int64_t count, int set)
 {
@@ -277,7 +283,8 @@ static double in_range(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int s
 static double special(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
 {
     static const double values[] = {NAN, INFINITY, NAN, -INFINITY, NAN, 0};
-    double x = m->factors ? factor(rng, scalar, m, i, set) : few_digits(rng, scalar, m, i, set);
+    double x =
+        m->factors ? factor(rng, scalar, m, i, set) : few_digits(rng, scalar, m, i, set);
     int round = set / MORE_KINDS % 4;
     bool flat = m->lines == 1, crowd = (hash_mix(7, (uint64_t)i) & 1) == (round & 1);
     int64_t line = i / m->length, at = mark_at(m, i);
@@ -307,9 +314,7 @@ static Filling further(const RunnerBuffer *buffer, const Type *plane, int set, b
     MoreKind kind = set % MORE_KINDS;
     finite |= buffer->count < SPECIAL_FROM;
     kind = kind == MORE_SPECIAL && finite ? MORE_FEW_DIGITS : kind;
-    Draw *drawn = whole                              ? in_range
-                  : factors && kind != MORE_SPECIAL ? factor
-                                                     : draw[kind];
+    Draw *drawn = whole ? in_range : factors && kind != MORE_SPECIAL ? factor : draw[kind];
     return (Filling){.buffer = buffer, .draw = drawn, .marks = m, .set = set};
 }
 

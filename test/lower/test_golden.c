@@ -2,7 +2,8 @@
 //
 // Golden files of the passes over the kernel IR: golden/*.txt. Each holds a program, its
 // sizes, a point of its space on an H200 (as OpenCL; streams, rings, pairs and lanes as
-// CUDA, what loops over items need as C), the pass, and the kernel before and after it.
+// CUDA, what loops over items need as C, tasks as OpenCL on a processor), the pass, and the
+// kernel before and after it.
 // FW_UPDATE=1 writes what came out into the files: read the difference before you commit.
 
 #include "calibrate/describe.h"
@@ -141,6 +142,7 @@ static void see_pass(const Golden *golden, const char *path, Seen *seen)
     if (strstr(path, "/ranges") || strstr(path, "/blocks") || strstr(path, "/interchange") ||
         strstr(path, "/simd"))
         describe_target("c", &device);
+    device.is_cpu |= strstr(path, "/tasks") != NULL;
     problem->bound->extra |= 1u << EXTRA_BANKS;
     Derivation *derivation = derive_new(problem->bound, &device, &diags);
     Point point = {0}; // what the file does not say is the first choice

@@ -423,7 +423,10 @@ static void put_argument(Printer *p, const KExpr *call, const KExpr *arg)
 {
     bool same_scalar = arg->type->scalar == call->type->scalar;
     bool splat = is_vector(p, call) && !is_vector(p, arg);
-    if (same_scalar && !splat) {
+    // Operations make ints of what is narrower.
+    bool widened = type_is_integer(call->type) && !is_vector(p, call) &&
+                   scalar_info[call->type->scalar].bytes < 4 && arg->kind == K_OP;
+    if (same_scalar && !splat && !(widened && !p->target->doubts)) {
         put_value(p, arg, PREC_SELECT);
     } else if (arg->kind == K_LITERAL && !splat) {
         put_literal(p, call->type->scalar, arg->number, PREC_SELECT);

@@ -317,10 +317,15 @@ static bool fits(const Bind *b, Span span, const char *what, const Type *type)
 {
     int64_t count;
     bool constant = arith_is_const(type_count(b->to->ir->arith, type), &count);
-    if (constant && count < 1)
-        return diag_error(b->diags, span, "T023", "`%s` has no elements", what);
     return !constant || count <= (int64_t)1 << 40 ||
            diag_error(b->diags, span, "T023", "`%s` has more than 2^40 elements", what);
+}
+
+static bool has_elements(const Bind *b, Span span, const char *what, const Type *type)
+{
+    int64_t count;
+    return !arith_is_const(type_count(b->to->ir->arith, type), &count) || count != 0 ||
+           diag_error(b->diags, span, "T023", "`%s` has no elements", what);
 }
 
 static bool main_fits(const Bind *b)
@@ -332,6 +337,10 @@ static bool main_fits(const Bind *b)
     if (arith_overflowed(b->to->ir->arith) && ok)
         ok = diag_error(b->diags, span_none, "T023",
                         "a length of the program needs more than 64 bits");
+    ok = ok && (!f || has_elements(b, f->span, f->name, f->result));
+    for (int i = 0; f && i < f->nparam; i++)
+        ok = ok &&
+             has_elements(b, f->params[i]->span, f->params[i]->name, f->params[i]->type);
     return ok;
 }
 

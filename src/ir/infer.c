@@ -50,13 +50,11 @@ static const Type *infer_literal(Infer *in, const Expr *e, const Type *want)
     if (e->boolean)
         return type_scalar(S_BOOL);
     bool is_float = want && type_is_scalar(want) && type_is_float(want);
-    if (is_float || e->floating) {
-        const Type *number = is_float ? want : type_scalar(S_FLOAT);
-        if (isfinite(scalar_round(number->scalar, e->number)) || !isfinite(e->number))
-            return number;
+    if (is_float && isfinite(e->number) && !isfinite(scalar_round(want->scalar, e->number)))
         return diag_null(in->diags, e->span, "T002", "%.9g does not fit in %s", e->number,
-                         scalar_info[number->scalar].name);
-    }
+                         scalar_info[want->scalar].name);
+    if (is_float || e->floating)
+        return is_float ? want : type_scalar(S_FLOAT);
     const Type *type = want && type_is_integer(want) ? want : type_scalar(S_INT);
     if (scalar_round(type->scalar, e->number) == e->number)
         return type;

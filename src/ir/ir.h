@@ -360,8 +360,8 @@ bool expr_mentions(const Expr *expr, const Param *param);
 // Functions without a body may.
 bool op_decides(Op op, const Type *arg);
 bool expr_decides(const Expr *expr);
-// Whether a fold or a prefix multiplies floating numbers: the product of some of them may be
-// beyond all numbers where that of all is not.
+// Whether a fold or a prefix multiplies floating numbers: the product of some of them may
+// be beyond all numbers where that of all is not.
 bool expr_multiplies(const Expr *fold);
 // Terms of the longest fold, folds of folds being one; 1: there is none. As long as they
 // are known to be, or as length says.

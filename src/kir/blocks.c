@@ -20,14 +20,14 @@ typedef struct {
     Arena *arena;
     const Stm *loop[DEPTH_MOST]; // outermost first
     int n, blocks, items;        // blocks, items: names given
-} Nest;
+} ItemNest;
 
 typedef struct {
     ArithCtx *ctx;
     const Arith *across, *along;
-} Axes;
+} AxisPair;
 
-static bool are_apart(const Axes *axes, const Buffer *buffer, const Arith *index)
+static bool are_apart(const AxisPair *axes, const Buffer *buffer, const Arith *index)
 {
     if (buffer->space != MEM_GLOBAL || index_stride(axes->ctx, index, axes->along) != 1)
         return false;
@@ -60,13 +60,13 @@ static bool is_long(ArithCtx *ctx, const Arith *extent, int64_t block)
 }
 
 // The number of the loop that is to go in blocks with the innermost one; -1: none.
-static int other_axis(const Nest *nest)
+static int other_axis(const ItemNest *nest)
 {
     const Stm *inner = nest->loop[nest->n - 1];
     if (!is_long(nest->ctx, inner->extent, WIDTH))
         return -1;
     for (int i = nest->n - 2; i >= 0; i--) {
-        Axes axes = {nest->ctx, inner->iter, nest->loop[i]->iter};
+        AxisPair axes = {nest->ctx, inner->iter, nest->loop[i]->iter};
         if (block_any(&inner->body, goes_apart, &axes))
             return is_long(nest->ctx, nest->loop[i]->extent, HEIGHT) ? i : -1;
     }
@@ -74,7 +74,7 @@ static int other_axis(const Nest *nest)
 }
 
 // Adds a loop over the blocks of a loop.
-static Block *add_blocks(Nest *nest, Block *to, const Stm *loop, int64_t size,
+static Block *add_blocks(ItemNest *nest, Block *to, const Stm *loop, int64_t size,
                          Division *division)
 {
     const char *block = name_fresh(nest->arena, nest->kernel, "block", &nest->blocks);
@@ -87,13 +87,13 @@ static Block *add_blocks(Nest *nest, Block *to, const Stm *loop, int64_t size,
     return &blocks->body;
 }
 
-static Block *add_part(Nest *nest, Block *to, const Division *part)
+static Block *add_part(ItemNest *nest, Block *to, const Division *part)
 {
     Stm loop = {.kind = ST_FOR, .iter = part->iter, .extent = part->extent, .items = true};
     return &block_add(nest->arena, to, loop)->body;
 }
 
-static void add_nest(Nest *nest, Block *to, int other)
+static void add_nest(ItemNest *nest, Block *to, int other)
 {
     const int last = nest->n - 1;
     Division part[2];
@@ -116,7 +116,7 @@ static void add_nest(Nest *nest, Block *to, int other)
 }
 
 // Loops over items that are nothing but loops over others.
-static bool find_nest(Nest *nest, const Stm *stm)
+static bool find_nest(ItemNest *nest, const Stm *stm)
 {
     for (nest->n = 0; stm->kind == ST_FOR && stm->loop == LOOP_GLB; stm = stm->body.at[0]) {
         if (nest->n == DEPTH_MOST)
@@ -128,7 +128,7 @@ static bool find_nest(Nest *nest, const Stm *stm)
     return nest->n > 1 && !block_any(&nest->loop[nest->n - 1]->body, loops, NULL);
 }
 
-static void in_blocks(Nest *nest, Block *block)
+static void in_blocks(ItemNest *nest, Block *block)
 {
     Block out = {0};
     VEC_EACH(Stm *, stm, block) {
@@ -146,6 +146,6 @@ static void in_blocks(Nest *nest, Block *block)
 
 void pass_blocks(Pass *pass, Kernel *kernel)
 {
-    in_blocks(&(Nest){.kernel = kernel, .ctx = pass->ctx, .arena = pass->arena},
+    in_blocks(&(ItemNest){.kernel = kernel, .ctx = pass->ctx, .arena = pass->arena},
               &kernel->body);
 }

@@ -318,8 +318,9 @@ const Var *block_name(Arena *arena, Block *to, const char *name, const KExpr *va
 // A copy with `to` in place of an integer, sides included.
 Block block_moved(ArithCtx *ctx, Arena *arena, const Block *block, const Arith *from,
                   const Arith *to);
-// The iterations of a loop in blocks of `size`: how many blocks, the number of one; and of a
-// block how many iterations, the number of one in it and in all. Names are of the numbers.
+// The iterations of a loop in blocks of `size`: how many blocks, the number of one; and of
+// a block how many iterations, the number of one in it and in all. Names are of the
+// numbers.
 typedef struct {
     const Arith *blocks, *block, *extent, *iter, *index;
 } Division;

@@ -18,18 +18,18 @@ enum { SHORT = 16, LANES_LEAST = 4 };
 typedef struct {
     ArithCtx *ctx;
     const Stm *items;
-} Lanes;
+} ItemLanes;
 
 static bool is_far(const KExpr *e, const void *user)
 {
-    const Lanes *l = user;
+    const ItemLanes *l = user;
     int64_t across = e->kind == K_LOAD ? index_stride(l->ctx, e->arith, l->items->iter) : 0;
     return across < 0 || across > 1;
 }
 
 static bool goes_far(const Stm *stm, const void *user)
 {
-    const Lanes *l = user;
+    const ItemLanes *l = user;
     bool beside =
         stm->kind != ST_STORE || index_stride(l->ctx, stm->index, l->items->iter) == 1;
     return !beside || stm->kind == ST_INT || kexpr_any(stm->value, is_far, user);
@@ -38,7 +38,7 @@ static bool goes_far(const Stm *stm, const void *user)
 // What lanes cannot do, or not together.
 static bool keeps_apart(const Stm *stm, const void *user)
 {
-    const Lanes *l = user;
+    const ItemLanes *l = user;
     if (stm->kind != ST_FOR)
         return stm->atomic;
     return stm->loop != LOOP_SEQ || stm->items || stm->value ||
@@ -56,7 +56,7 @@ static bool makes_array(const Stm *stm, const void *none)
     return stm->kind == ST_ARRAY || stm->kind == ST_INT;
 }
 
-static bool are_lanes(const Lanes *l)
+static bool are_lanes(const ItemLanes *l)
 {
     const Block *body = &l->items->body;
     int64_t extent = LANES_LEAST;
@@ -81,7 +81,7 @@ static void mark(ArithCtx *ctx, Block *block)
 {
     VEC_EACH(Stm *, stm, block) {
         bool items = stm->kind == ST_FOR && (stm->items || loop_is_of_items(stm));
-        stm->simd = items && are_lanes(&(Lanes){ctx, stm});
+        stm->simd = items && are_lanes(&(ItemLanes){ctx, stm});
         if (stm->simd)
             write_out(&stm->body);
         mark(ctx, &stm->body);

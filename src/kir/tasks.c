@@ -22,9 +22,9 @@ typedef struct {
     Arena *arena;
     int names;
     int64_t most; // tasks that have work
-} Tasks;
+} TaskSharing;
 
-static void count_tasks(Tasks *t, const Block *block)
+static void count_tasks(TaskSharing *t, const Block *block)
 {
     VEC_EACH(const Stm *, stm, block) {
         int64_t extent = TASKS;
@@ -38,7 +38,7 @@ static void count_tasks(Tasks *t, const Block *block)
 }
 
 // How the loops that are shared out are written, now that it is known among how many.
-static void set_forms(Tasks *t, Block *block)
+static void set_forms(TaskSharing *t, Block *block)
 {
     VEC_EACH(Stm *, stm, block) {
         int64_t extent = TASKS + 1;
@@ -144,7 +144,7 @@ static int64_t block_size(const Stm *loop)
 }
 
 // The iterations of a loop without others to share out go in blocks.
-static void divide(Tasks *t, Stm *loop, int64_t size)
+static void divide(TaskSharing *t, Stm *loop, int64_t size)
 {
     const char *block = name_fresh(t->arena, t->kernel, "task", &t->names);
     const Division d = loop_divided(t->ctx, loop, size, block, loop->iter->name);
@@ -160,7 +160,7 @@ static void divide(Tasks *t, Stm *loop, int64_t size)
 }
 
 // What has few items is for one task.
-static Stm *for_one(Tasks *t, Stm *stm)
+static Stm *for_one(TaskSharing *t, Stm *stm)
 {
     const char *name = name_fresh(t->arena, t->kernel, "task", &t->names);
     const Arith *zero = arith_const(t->ctx, 0), *last = arith_const(t->ctx, TASKS - 1);
@@ -173,7 +173,7 @@ static Stm *for_one(Tasks *t, Stm *stm)
     return arena_copy(t->arena, &one, sizeof one);
 }
 
-static Stm *share_out(Tasks *t, Stm *outer)
+static Stm *share_out(TaskSharing *t, Stm *outer)
 {
     Stm *loop = choose_loop(outer);
     int64_t extent = TASKS + 1;
@@ -193,7 +193,7 @@ static Stm *share_out(Tasks *t, Stm *outer)
     return outer;
 }
 
-static void share_out_block(Tasks *t, Block *block)
+static void share_out_block(TaskSharing *t, Block *block)
 {
     Block out = {0};
     VEC_EACH(Stm *, stm, block) {
@@ -219,7 +219,7 @@ bool kernel_has_tasks(const Kernel *kernel)
 
 void pass_tasks(Pass *pass, Kernel *kernel)
 {
-    Tasks t = {.kernel = kernel, .ctx = pass->ctx, .arena = pass->arena, .most = 1};
+    TaskSharing t = {.kernel = kernel, .ctx = pass->ctx, .arena = pass->arena, .most = 1};
     share_out_block(&t, &kernel->body);
     count_tasks(&t, &kernel->body);
     set_forms(&t, &kernel->body);

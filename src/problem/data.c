@@ -141,12 +141,20 @@ static bool may_index(const Expr *e, const void *none)
            expr_calls(e, may_index, none);
 }
 
-// A fold that compares is not associative where one side is not a number.
+static bool takes_extremes(const Expr *e, const void *none)
+{
+    return (e->kind == E_OP && (e->op == OP_MINIMUM || e->op == OP_MAXIMUM)) ||
+           expr_calls(e, takes_extremes, none);
+}
+
+// A fold that compares is not associative where one side is not a number, nor is one of
+// tuples that takes the less and the greater of two.
 static bool folds_decide(const Expr *e, const void *none)
 {
     return e->kind == E_PATTERN &&
            (e->pattern == P_REDUCE || e->pattern == P_SCAN || e->pattern == P_REDUCEBY) &&
-           expr_decides(e->fun);
+           (expr_decides(e->fun) || (e->fun->arg[0]->type->kind == T_TUPLE &&
+                                     expr_find(e->fun, takes_extremes, NULL)));
 }
 
 // The most factors of a fold.

@@ -41,12 +41,25 @@ static bool is_made_inside(const InteriorSplit *s, const Arith *a)
     return false;
 }
 
+// Can the verifier see that a condition of the block holds in each iteration?
+static bool implies(ArithCtx *ctx, const Arith *cond, const Arith *each)
+{
+    if (cond == each)
+        return true;
+    int facts = arith_facts(ctx);
+    arith_assume(ctx, cond);
+    bool holds = arith_nonneg(ctx, each);
+    arith_facts_reset(ctx, facts);
+    return holds;
+}
+
 static void need(InteriorSplit *s, const Arith *cond)
 {
     ArithCtx *ctx = s->pass->ctx;
+    const Arith *each = cond;
     if (s->niter)
         cond = arith_lower_bound(ctx, cond, s->iter, s->niter);
-    if (!cond || s->ncond == INTERIOR_CONDS_MAX) {
+    if (!cond || s->ncond == INTERIOR_CONDS_MAX || !implies(ctx, cond, each)) {
         s->give_up = true;
         return;
     }

@@ -8,6 +8,7 @@
 
 #include "emit/print.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -679,12 +680,49 @@ static void put_integer_value(Printer *p, const KExpr *e, Prec prec)
     }
 }
 
+// Signed results that are too large wrap around. The languages leave them undefined, and
+// compilers conclude from that: v*1000000000/1000000000 became v.
+static bool wraps(const Printer *p, const KExpr *e)
+{
+    const ScalarInfo *info = &scalar_info[e->type->scalar];
+    return e->kind == K_OP && info->kind == SCALAR_SIGNED && info->bytes >= 4 &&
+           !p->target->doubts && !is_vector(p, e) &&
+           (e->op == OP_ADD || e->op == OP_SUB || e->op == OP_MUL || e->op == OP_NEG);
+}
+
+static void put_unsigned(Printer *p, const KExpr *e, Prec prec)
+{
+    int64_t number = e->kind == K_LITERAL ? (int64_t)e->number : -1;
+    if (e->kind == K_INDEX)
+        arith_is_const(e->arith, &number);
+    if (number >= 0 && e->type->scalar == S_INT) {
+        put(p, "%" PRId64 "u", number);
+        return;
+    }
+    if (!wraps(p, e)) {
+        open_paren(p, prec > PREC_UNARY);
+        put(p, "(%s)", unsigned_text(p, e->type->scalar));
+        put_value(p, e, PREC_UNARY);
+        close_paren(p, prec > PREC_UNARY);
+        return;
+    }
+    Prec own = e->op == OP_NEG ? PREC_UNARY : infix_prec(e->op);
+    open_paren(p, prec > own);
+    if (e->op != OP_NEG)
+        put_unsigned(p, e->arg[0], own);
+    put(p, e->op == OP_MUL || e->op == OP_NEG ? "%s" : " %s ", op_info[e->op].text);
+    const KExpr *last = e->arg[e->n - 1];
+    put_unsigned(p, last, e->op == OP_NEG && !wraps(p, last) ? own : own + 1);
+    close_paren(p, prec > own);
+}
+
 // Whether C's result has another type than the operation's.
 static bool changes_type(const Printer *p, const KExpr *e)
 {
     const ScalarInfo *info = &scalar_info[e->type->scalar];
     bool least = e->op == OP_MINIMUM || e->op == OP_MAXIMUM;
-    return info->bytes < 4 || (e->op == OP_SHL && info->kind == SCALAR_SIGNED) ||
+    return info->bytes < 4 || wraps(p, e) ||
+           (e->op == OP_SHL && info->kind == SCALAR_SIGNED) ||
            (least && e->type->scalar == S_UINT && !has_builtins(p)) ||
            (e->op == OP_ABS && has_builtins(p));
 }
@@ -695,7 +733,10 @@ static void put_integer_op(Printer *p, const KExpr *e, Prec prec)
     open_paren(p, paren);
     if (cast)
         put(p, "(%s)", scalar_text(p, e->type->scalar));
-    put_integer_value(p, e, cast ? PREC_UNARY : prec);
+    if (wraps(p, e))
+        put_unsigned(p, e, PREC_UNARY);
+    else
+        put_integer_value(p, e, cast ? PREC_UNARY : prec);
     close_paren(p, paren);
 }
 

@@ -93,6 +93,15 @@ static const KExpr *both_conds(Lower *l, const KExpr *a, const KExpr *b)
     return k_cond(l, cond, a->n + b->n);
 }
 
+// Whether an int cannot hold all that is known of it: then it wraps around, which symbolic
+// integers do not.
+static bool overflows(Lower *l, const Arith *a)
+{
+    int64_t lo, hi;
+    arith_range(l->ctx, a, &lo, &hi);
+    return (hi > INT32_MAX && hi != INT64_MAX) || (lo < INT32_MIN && lo != INT64_MIN);
+}
+
 // Integer literals and arithmetic on indices stay symbolic.
 static const KExpr *eval_op_args(Lower *l, Op op, const Type *type, const KExpr *const *arg)
 {
@@ -102,7 +111,7 @@ static const KExpr *eval_op_args(Lower *l, Op op, const Type *type, const KExpr 
         index = index && arg[i]->kind == K_INDEX;
     if (index) {
         const Arith *folded = index_op(l, op, arg);
-        if (folded)
+        if (folded && !(type->scalar == S_INT && overflows(l, folded)))
             return k_index(l, folded);
         const KExpr *cond = n == 2 ? index_compare(l, op, arg) : NULL;
         if (cond)

@@ -348,7 +348,8 @@ static void test_integers(void **state)
     expect_cl(b, index_value(b, arith_mulc(c, x, -1)), "-x");
     expect_c(b, index_value(b, arith_min(c, x, y)), "fw_min(x, y)");
     const KExpr *i = index_value(b, arith_addc(c, x, -1));
-    expect_cl(b, op(b, OP_MUL, type_scalar(S_INT), i, i, NULL), "(x - 1)*(x - 1)");
+    expect_cl(b, op(b, OP_MUL, type_scalar(S_INT), i, i, NULL),
+              "(int)((uint)(x - 1)*(uint)(x - 1))");
     expect_cl(b, op(b, OP_FLOAT, FLOAT, i, NULL, NULL), "(float)(x - 1)");
     build_free(b);
 }

@@ -117,7 +117,7 @@ holds "covers in order" "$tmp/srad.json" "([c['predicted_ns'] for c in j['covers
     {'1|2|3', '1+2|3', '1|2+3', '1+2+3'})"
 # The kernel that keeps a stage as a tile and its halo: 6 rows for 4, clamped twice, as a row
 # beyond the edge is that at the edge.
-"$FOREWARP" emit examples/blur.fw -s N=37,M=29 -d opencl:0 \
+"$FOREWARP" emit examples/blur.fw -s N=37,M=29 --device-model nvidia-h200 \
     -p 'lx=8 ly=4 cover=1+2 place1=local border=inline' | sed -n '/local float/,$p' >"$tmp/tile.cl"
 cat >"$tmp/golden.cl" <<'END'
     local float tile[48];

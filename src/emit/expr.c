@@ -426,8 +426,9 @@ static void put_argument(Printer *p, const KExpr *call, const KExpr *arg)
     bool splat = is_vector(p, call) && !is_vector(p, arg);
     // Operations make ints of what is narrower.
     bool widened = type_is_integer(call->type) && !is_vector(p, call) &&
-                   scalar_info[call->type->scalar].bytes < 4 && arg->kind == K_OP;
-    if (same_scalar && !splat && !(widened && !p->target->doubts)) {
+                   scalar_info[call->type->scalar].bytes < 4 && arg->kind == K_OP &&
+                   !p->target->doubts;
+    if (same_scalar && !splat && !widened) {
         put_value(p, arg, PREC_SELECT);
     } else if (arg->kind == K_LITERAL && !splat) {
         put_literal(p, call->type->scalar, arg->number, PREC_SELECT);

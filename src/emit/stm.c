@@ -18,11 +18,6 @@ static bool is_thread_loop(const Stm *stm)
     return stm->kind == ST_FOR && stm->loop != LOOP_SEQ;
 }
 
-static bool is_parallel_loop(const Stm *stm)
-{
-    return stm->kind == ST_FOR && (stm->loop == LOOP_GLB || stm->loop == LOOP_WRG);
-}
-
 static bool is_group_loop(const Stm *stm, const void *of)
 {
     return stm->kind == ST_FOR && stm->loop == LOOP_WRG;
@@ -401,17 +396,18 @@ static bool shared_as_one(const Stm *outer)
 {
     const Stm *inner = outer->body.len == 1 ? outer->body.at[0] : NULL;
     int64_t n = 0;
-    if (!inner || !is_parallel_loop(inner) || arith_mentions(inner->extent, outer->iter))
+    if (!inner || !stm_is_parallel(inner, NULL) ||
+        arith_mentions(inner->extent, outer->iter))
         return false;
     const Stm *below = inner->body.len == 1 ? inner->body.at[0] : NULL;
-    bool innermost = inner->loop == LOOP_GLB && !(below && is_parallel_loop(below));
+    bool innermost = inner->loop == LOOP_GLB && !(below && stm_is_parallel(below, NULL));
     return !innermost || (arith_is_const(outer->extent, &n) && n < SHARES_ENOUGH);
 }
 
 // The outermost loop over threads of target c, its local buffers, and what is inside.
 static void put_omp_loop(Printer *p, const Stm *stm)
 {
-    bool outermost = is_parallel_loop(stm) && !p->parallel;
+    bool outermost = stm_is_parallel(stm, NULL) && !p->parallel;
     bool as_one = outermost && shared_as_one(stm);
     bool simd = stm->simd && stm != p->joined;
     if (outermost || simd)

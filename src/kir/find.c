@@ -65,6 +65,27 @@ bool stm_carries(const Stm *stm, const void *loop)
            !block_any(&((const Stm *)loop)->body, declares, stm->var);
 }
 
+bool stm_is_loop(const Stm *stm, const void *of)
+{
+    return stm->kind == ST_FOR;
+}
+
+// Over its items or groups, not over the items of a group.
+bool stm_is_parallel(const Stm *stm, const void *of)
+{
+    return stm->kind == ST_FOR && (stm->loop == LOOP_GLB || stm->loop == LOOP_WRG);
+}
+
+static bool is_exchange(const KExpr *e, const void *of)
+{
+    return e->kind == K_SHUFFLE || e->kind == K_AWAIT;
+}
+
+bool stm_exchanges(const Stm *stm, const void *of)
+{
+    return kexpr_any(stm->value, is_exchange, of);
+}
+
 bool stm_is_barrier(const Stm *stm, const void *of)
 {
     return stm->kind == ST_BARRIER;

@@ -97,14 +97,12 @@ static bool mentions_own(const Interchange *x, const Arith *a)
     return false;
 }
 
-// Of a loop and those inside it, as far as they are known.
+// How many a loop and those inside it have. What is not known is enough.
 static int64_t iterations(const Stm *stm)
 {
-    int64_t extent = ITERATIONS_LEAST, inside = 1;
+    int64_t extent = stm->kind == ST_FOR ? ITERATIONS_LEAST : 1, inside = 1;
     if (stm->kind == ST_FOR)
         arith_is_const(stm->extent, &extent);
-    else
-        extent = 1;
     VEC_EACH(const Stm *, inner, &stm->body)
         inside = MAX(inside, iterations(inner));
     return MIN(extent, ITERATIONS_LEAST) * inside;

@@ -326,21 +326,11 @@ static void split_block(Pass *pass, Block *block)
     block_add(pass->arena, block, branch);
 }
 
-static bool is_exchange(const KExpr *e, const void *of)
-{
-    return e->kind == K_SHUFFLE || e->kind == K_AWAIT;
-}
-
-static bool exchanges(const Stm *stm, const void *of)
-{
-    return kexpr_any(stm->value, is_exchange, of);
-}
-
 // Is it something that all items do together, or a loop over them?
 static bool is_of_threads(const Stm *stm, const void *of)
 {
     return (stm->kind == ST_FOR && stm->loop != LOOP_SEQ) || stm->kind == ST_BARRIER ||
-           exchanges(stm, of);
+           stm_exchanges(stm, of);
 }
 
 // loops: items do something together between loops of their own.
@@ -352,7 +342,7 @@ static void split_items(Pass *pass, Block *block, bool loops)
             split_block(pass, &stm->body);
         else
             split_items(pass, &stm->body,
-                        loops || (item && block_any(&stm->body, exchanges, NULL)));
+                        loops || (item && block_any(&stm->body, stm_exchanges, NULL)));
         split_items(pass, &stm->other, loops);
     }
 }

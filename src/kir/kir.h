@@ -289,7 +289,10 @@ bool stm_stores(const Stm *stm, const void *buffer); // it does, not its body
 bool stm_carries(const Stm *stm, const void *loop); // assigns what the loop's body does not
                                                     // declare, for its next iterations
 bool stm_is_barrier(const Stm *stm, const void *of);
-int64_t block_nodes(const Block *block); // statements and parts of values
+bool stm_is_loop(const Stm *stm, const void *of);
+bool stm_is_parallel(const Stm *stm, const void *of); // a loop over those of a launch
+bool stm_exchanges(const Stm *stm, const void *of);   // with other items, in its value
+int64_t block_nodes(const Block *block);              // statements and parts of values
 
 // Puts in the place of each loop over items (in a launch, or in a group) what `map` adds to
 // `to`; false: it stays, and those in it are asked. around: so many loops over threads.

@@ -46,11 +46,6 @@ static bool keeps_apart(const Stm *stm, const void *user)
            block_any(&stm->body, goes_far, user);
 }
 
-static bool is_loop(const Stm *stm, const void *none)
-{
-    return stm->kind == ST_FOR;
-}
-
 static bool makes_array(const Stm *stm, const void *none)
 {
     return stm->kind == ST_ARRAY || stm->kind == ST_INT;
@@ -62,7 +57,7 @@ static bool are_lanes(const ItemLanes *l)
     int64_t extent = LANES_LEAST;
     arith_is_const(l->items->extent, &extent);
     return extent >= LANES_LEAST && !block_any(body, keeps_apart, l) &&
-           !(block_any(body, is_loop, NULL) && block_any(body, makes_array, NULL));
+           !(block_any(body, stm_is_loop, NULL) && block_any(body, makes_array, NULL));
 }
 
 static void write_out(Block *block)
@@ -70,7 +65,7 @@ static void write_out(Block *block)
     VEC_EACH(Stm *, stm, block) {
         int64_t extent;
         if (stm->kind == ST_FOR && !stm->unroll && arith_is_const(stm->extent, &extent) &&
-            extent <= SHORT && !block_any(&stm->body, is_loop, NULL))
+            extent <= SHORT && !block_any(&stm->body, stm_is_loop, NULL))
             stm->unroll = (int)extent;
         write_out(&stm->body);
         write_out(&stm->other);

@@ -21,64 +21,17 @@ typedef struct {
     ArithCtx *ctx;
     Arena *arena;
     int names;
-    int64_t most; // tasks that have work
+    VEC(Stm *) loops; // that are shared out
 } TaskSharing;
-
-static void count_tasks(TaskSharing *t, const Block *block)
-{
-    VEC_EACH(const Stm *, stm, block) {
-        int64_t extent = TASKS;
-        if (stm->kind == ST_FOR && stm->loop == LOOP_GLB) {
-            arith_is_const(stm->extent, &extent);
-            t->most = MAX(t->most, MIN(extent, TASKS));
-        }
-        count_tasks(t, &stm->body);
-        count_tasks(t, &stm->other);
-    }
-}
-
-// How the loops that are shared out are written, now that it is known among how many.
-static void set_forms(TaskSharing *t, Block *block)
-{
-    VEC_EACH(Stm *, stm, block) {
-        int64_t extent = TASKS + 1;
-        if (stm->kind == ST_FOR && stm->loop == LOOP_GLB) {
-            arith_is_const(stm->extent, &extent);
-            stm->threads = arith_const(t->ctx, t->most);
-            stm->form = extent == t->most  ? FORM_ONCE
-                        : extent < t->most ? FORM_GUARD
-                                           : FORM_LOOP;
-        }
-        set_forms(t, &stm->body);
-        set_forms(t, &stm->other);
-    }
-}
 
 static bool is_shared_out(const Stm *stm, const void *none)
 {
     return stm->kind == ST_FOR && stm->loop != LOOP_SEQ;
 }
 
-// Not the items of a group, which share its local memory.
-static bool is_of_groups(const Stm *stm)
-{
-    return stm->kind == ST_FOR && (stm->loop == LOOP_GLB || stm->loop == LOOP_WRG);
-}
-
 static bool is_of_items(const Stm *stm, const void *none)
 {
     return is_shared_out(stm, NULL) || (stm->kind == ST_FOR && stm->items);
-}
-
-static bool is_exchange(const KExpr *e, const void *none)
-{
-    return e->kind == K_SHUFFLE || e->kind == K_AWAIT || e->kind == K_TILE ||
-           e->kind == K_MATRIX;
-}
-
-static bool exchanges(const Stm *stm, const void *none)
-{
-    return stm->kind == ST_PUBLISH || kexpr_any(stm->value, is_exchange, NULL);
 }
 
 // May what stands outside of all loops be evaluated by each task?
@@ -121,7 +74,8 @@ static Stm *choose_loop(Stm *outer)
 {
     Stm *chosen = outer;
     int64_t longest = -1;
-    for (Stm *loop = outer; longest < LONG && is_of_groups(loop); loop = loop->body.at[0]) {
+    for (Stm *loop = outer; longest < LONG && stm_is_parallel(loop, NULL);
+         loop = loop->body.at[0]) {
         int64_t extent = LONG;
         arith_is_const(loop->extent, &extent);
         if (extent > longest) {
@@ -170,7 +124,9 @@ static Stm *for_one(TaskSharing *t, Stm *stm)
                .extent = arith_const(t->ctx, 1)};
     VEC_PUSH(t->arena, &one.body, stm);
     make_sequential(t->arena, &one.body);
-    return arena_copy(t->arena, &one, sizeof one);
+    Stm *made = arena_copy(t->arena, &one, sizeof one);
+    VEC_PUSH(t->arena, &t->loops, made);
+    return made;
 }
 
 static Stm *share_out(TaskSharing *t, Stm *outer)
@@ -190,6 +146,7 @@ static Stm *share_out(TaskSharing *t, Stm *outer)
     loop->loop = LOOP_GLB;
     loop->items = false;
     loop->dim = 0;
+    VEC_PUSH(t->arena, &t->loops, loop);
     return outer;
 }
 
@@ -203,28 +160,46 @@ static void share_out_block(TaskSharing *t, Block *block)
             share_out_block(t, &stm->body);
             share_out_block(t, &stm->other);
         }
-        Stm *made = is_of_groups(stm)     ? share_out(t, stm)
-                    : stm->kind == ST_FOR ? for_one(t, stm)
-                                          : stm;
+        Stm *made = stm_is_parallel(stm, NULL) ? share_out(t, stm)
+                    : stm->kind == ST_FOR      ? for_one(t, stm)
+                                               : stm;
         VEC_PUSH(t->arena, &out, made);
     }
     *block = out;
 }
 
+// So many as there is work for. Returns their number.
+static const Arith *launch(TaskSharing *t)
+{
+    int64_t most = 1;
+    VEC_EACH(const Stm *, loop, &t->loops) {
+        int64_t extent = TASKS;
+        arith_is_const(loop->extent, &extent);
+        most = MAX(most, MIN(extent, TASKS));
+    }
+    const Arith *tasks = arith_const(t->ctx, most);
+    VEC_EACH(Stm *, loop, &t->loops) {
+        int64_t extent = TASKS + 1;
+        arith_is_const(loop->extent, &extent);
+        loop->threads = tasks;
+        loop->form = extent == most ? FORM_ONCE : extent < most ? FORM_GUARD : FORM_LOOP;
+    }
+    return tasks;
+}
+
 bool kernel_has_tasks(const Kernel *kernel)
 {
     return !kernel->any_group && !kernel_needs_threads(kernel) &&
-           !block_any(&kernel->body, exchanges, NULL) && is_repeatable(&kernel->body);
+           !block_any(&kernel->body, stm_exchanges, NULL) && is_repeatable(&kernel->body);
 }
 
 void pass_tasks(Pass *pass, Kernel *kernel)
 {
-    TaskSharing t = {.kernel = kernel, .ctx = pass->ctx, .arena = pass->arena, .most = 1};
+    TaskSharing t = {.kernel = kernel, .ctx = pass->ctx, .arena = pass->arena};
     share_out_block(&t, &kernel->body);
-    count_tasks(&t, &kernel->body);
-    set_forms(&t, &kernel->body);
     for (int d = 0; d < 3; d++) {
         kernel->local[d] = 1;
-        kernel->global[d] = arith_const(t.ctx, d ? 1 : t.most);
+        kernel->global[d] = arith_const(t.ctx, 1);
     }
+    kernel->global[0] = launch(&t);
 }

@@ -2,7 +2,7 @@
 //
 // Values and statements of kernel IR.
 
-#include "kir/kir.h"
+#include "kir/passes.h"
 
 const KExpr *kexpr_var(Arena *arena, const Var *var)
 {
@@ -168,9 +168,7 @@ static void map_items(Arena *arena, Block *block, ItemLoopMap *map, void *user, 
 {
     Block out = {0};
     VEC_EACH(Stm *, stm, block) {
-        bool items =
-            stm->kind == ST_FOR && (stm->loop == LOOP_GLB || stm->loop == LOOP_LCL);
-        if (items && map(user, &out, stm, around))
+        if (stm->kind == ST_FOR && loop_is_of_items(stm) && map(user, &out, stm, around))
             continue;
         int inside = around + (stm->kind == ST_FOR && stm->loop != LOOP_SEQ);
         VEC_PUSH(arena, &out, stm);

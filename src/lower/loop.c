@@ -115,11 +115,6 @@ static int asks_unrolling(const Lower *l, LoopKind kind, bool known, int64_t n)
     return !known || n > l->options->unroll_part ? l->options->unroll_part : 0;
 }
 
-static bool is_loop(const Stm *stm, const void *user)
-{
-    return stm->kind == ST_FOR;
-}
-
 void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent,
               LoopBody *body, void *user)
 {
@@ -156,7 +151,8 @@ void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent
     gen_inside(l, kind, dim, loop->form == FORM_ONCE,
                n == 1 ? arith_const(l->ctx, 0) : loop->iter, body, user);
     l->loops.at[var].open = false;
-    if (block_any(&loop->body, is_loop, NULL) && loop->unroll == l->options->unroll_part)
+    if (block_any(&loop->body, stm_is_loop, NULL) &&
+        loop->unroll == l->options->unroll_part)
         loop->unroll = 0; // only innermost loops in part
     own_unroll(loop);
     // The next iteration may overwrite a tile that slower work-items still read.

@@ -141,6 +141,12 @@ static bool may_index(const Expr *e, const void *none)
            expr_calls(e, may_index, none);
 }
 
+static bool is_fold(const Expr *e)
+{
+    return e->kind == E_PATTERN &&
+           (e->pattern == P_REDUCE || e->pattern == P_SCAN || e->pattern == P_REDUCEBY);
+}
+
 static bool takes_extremes(const Expr *e, const void *none)
 {
     return (e->kind == E_OP && (e->op == OP_MINIMUM || e->op == OP_MAXIMUM)) ||
@@ -151,8 +157,7 @@ static bool takes_extremes(const Expr *e, const void *none)
 // tuples that takes the less and the greater of two.
 static bool folds_decide(const Expr *e, const void *none)
 {
-    return e->kind == E_PATTERN &&
-           (e->pattern == P_REDUCE || e->pattern == P_SCAN || e->pattern == P_REDUCEBY) &&
+    return is_fold(e) &&
            (expr_decides(e->fun) || (e->fun->arg[0]->type->kind == T_TUPLE &&
                                      expr_find(e->fun, takes_extremes, NULL)));
 }
@@ -161,8 +166,7 @@ static bool folds_decide(const Expr *e, const void *none)
 static void count_factors(const Expr *e, void *most)
 {
     int64_t n = 1, *factors = most;
-    if (e->kind != E_PATTERN || !expr_multiplies(e) ||
-        (e->pattern != P_REDUCE && e->pattern != P_SCAN && e->pattern != P_REDUCEBY))
+    if (!is_fold(e) || !expr_multiplies(e))
         return;
     arith_is_const(e->arg[e->narg - 1]->type->len, &n);
     *factors = MAX(*factors, n);
@@ -221,11 +225,26 @@ static double level_of(const Marks *m, int64_t i, int set, int64_t apart)
     return apart_now ? (double)(apart * (i / m->length % 3 - 1)) : 0;
 }
 
+// What a fold multiplies: nearly all are 1 or -1, so that no items of a group have factors
+// whose product is beyond the numbers; one line in four has a 0.
+static double factor(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
+{
+    static const double exact[] = {2, 0.5, 4, 0.25, 3, 1.5};
+    double sign = rng_below(rng, 2) ? -1 : 1;
+    if (rng_below(rng, (uint64_t)m->factors) >= FACTORS)
+        return i / m->length % 4 == 3 && mark_at(m, i) == m->length / 2 ? 0 : sign;
+    return sign * (set % MORE_KINDS == MORE_SCALES
+                       ? 0.5 + (double)rng_below(rng, 1024) / 1024
+                       : exact[rng_below(rng, scalar == S_BF16 ? 4 : COUNTOF(exact))]);
+}
+
 // Multiples of 1/4; of long folds whole numbers, as many of which are not 0 as a float has
 // digits for. In every other round they are so few numbers that comparisons of what is
 // computed often meet equal sides.
 static double few_digits(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
 {
+    if (m->factors)
+        return factor(rng, scalar, m, i, set);
     int narrow = scalar == S_HALF || scalar == S_BF16;
     int most = m->terms || set / MORE_KINDS % 2 ? 2 : 16 >> narrow;
     double x = (double)rng_below(rng, (uint64_t)(2 * most + 1)) - most;
@@ -243,24 +262,13 @@ static double few_digits(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int
 // bound.
 static double any_scale(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
 {
+    if (m->factors)
+        return factor(rng, scalar, m, i, set);
     int most = scalar == S_HALF ? 3 : 8, power = (int)rng_below(rng, 1 << 16);
     double sign = power & 1 << 15 ? -1 : 1, x = 0.5 + (double)rng_below(rng, 1024) / 1024;
     int zeros = m->sparse && set / MORE_KINDS % 2 ? 56 : 1; // of 64
     x = power % 64 < zeros ? 0 : sign * ldexp(x, power / 64 % (2 * most + 1) - most);
     return marked(m, i, set, x, ldexp(1, most + 1));
-}
-
-// What a fold multiplies: nearly all are 1 or -1, so that no items of a group have factors
-// whose product is beyond the numbers; one line in four has a 0.
-static double factor(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
-{
-    static const double exact[] = {2, 0.5, 4, 0.25, 3, 1.5};
-    double sign = rng_below(rng, 2) ? -1 : 1;
-    if (rng_below(rng, (uint64_t)m->factors) >= FACTORS)
-        return i / m->length % 4 == 3 && mark_at(m, i) == m->length / 2 ? 0 : sign;
-    return sign * (set % MORE_KINDS == MORE_SCALES
-                       ? 0.5 + (double)rng_below(rng, 1024) / 1024
-                       : exact[rng_below(rng, scalar == S_BF16 ? 4 : COUNTOF(exact))]);
 }
 
 // Integers may be indices, so these are of the range that they always have. The largest is
@@ -291,8 +299,7 @@ static double in_range(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int s
 static double special(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
 {
     static const double values[] = {NAN, INFINITY, NAN, -INFINITY, NAN, 0};
-    double x =
-        m->factors ? factor(rng, scalar, m, i, set) : few_digits(rng, scalar, m, i, set);
+    double x = few_digits(rng, scalar, m, i, set);
     int round = set / MORE_KINDS % 4;
     bool flat = m->lines == 1, crowd = (hash_mix(7, (uint64_t)i) & 1) == (round & 1);
     int64_t line = i / m->length, at = mark_at(m, i);
@@ -322,8 +329,8 @@ static Filling further(const RunnerBuffer *buffer, const Type *plane, int set, b
     MoreKind kind = set % MORE_KINDS;
     finite |= buffer->count < SPECIAL_FROM;
     kind = kind == MORE_SPECIAL && finite ? MORE_FEW_DIGITS : kind;
-    Draw *drawn = whole ? in_range : factors && kind != MORE_SPECIAL ? factor : draw[kind];
-    return (Filling){.buffer = buffer, .draw = drawn, .marks = m, .set = set};
+    return (Filling){
+        .buffer = buffer, .draw = whole ? in_range : draw[kind], .marks = m, .set = set};
 }
 
 // Their terms in the longest fold; 0: they are of no whole numbers.

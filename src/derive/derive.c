@@ -544,6 +544,7 @@ static void walk_pattern(DeriveWalk *w, Path at, bool root)
     Pattern pattern = expr->pattern;
     if (root && (is_relayout(expr) || pattern == P_SCATTER)) {
         walk_apart(w, walk_below(w, at, 0));
+        walk_apply_plain(w, RULE_TRANSPOSE_TWICE, at);
         return;
     }
     // Who reads one element of it would make them all.
@@ -566,8 +567,8 @@ static void walk_pattern(DeriveWalk *w, Path at, bool root)
         derive_reduce(w, at);
     else if (root && moves_rows(walk_node(w, at)))
         parallel_copy(w, at);
-    else if (w->keys == KEYS_ALL && walk_apply_plain(w, RULE_JOIN_KEYED, at))
-        walk_keyed(w, walk_below(w, at, 0), false);
+    else if (w->keys == KEYS_ALL && join_keyed(w, &at))
+        walk_keyed(w, at, false);
     else if (pattern == P_MAP && root)
         derive_map(w, at);
     else if (pattern == P_MAP &&
@@ -726,6 +727,7 @@ static DeriveWalk walk_of(const Derivation *d, const Point *point)
         w.stage = space_int(d->space, point, "stage");
     w.groups = derive_param(d, point, "groups");
     w.copies = derive_param(d, point, "copies");
+    w.keyed = derive_param(d, point, "beside");
     w.keys = derive_word(d, point, "keys", "group") ? KEYS_GROUP
              : derive_word(d, point, "keys", "all") ? KEYS_ALL
                                                     : KEYS_ITEM;

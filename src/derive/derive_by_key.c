@@ -23,6 +23,16 @@ static bool has_wide(const Type *type)
     return type->kind == T_SCALAR && scalar_info[type->scalar].bytes > 4;
 }
 
+// Floats that a long sum leaves too few digits.
+static bool has_short_float(const Type *type)
+{
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        if (has_short_float(type->item[i]))
+            return true;
+    return type->kind == T_SCALAR && scalar_info[type->scalar].floating &&
+           scalar_info[type->scalar].bytes <= 4;
+}
+
 void note_keyed(Shape *shape, const Expr *expr)
 {
     const bool map = is_keyed_map(expr);
@@ -38,7 +48,10 @@ void note_keyed(Shape *shape, const Expr *expr)
     k->alone |= !keyed_updates(keyed);
     k->wide |= has_wide(elem);
     k->whole |= !map;
+    if (map && reads_columns(expr))
+        k->columns = MAX(k->columns, arith_most(expr->type->len));
     k->shows |= order_shows(keyed);
+    k->coarse |= order_shows(keyed) && has_short_float(elem);
     shape->dims = MAX(shape->dims, 1);
 }
 
@@ -64,13 +77,20 @@ static bool fits(const Derivation *d)
 static int64_t groups_least(const Keyed *k)
 {
     int64_t most = longest_chain(k->elements);
-    return k->shows ? (k->elements + most - 1) / most : 1;
+    return k->coarse ? (k->elements + most - 1) / most : 1;
+}
+
+// Has the result few enough values of each key, if all keys have as many?
+static bool are_short(const Keyed *k)
+{
+    return !k->coarse || k->elements / k->keys <= longest_chain(k->elements);
 }
 
 void add_keyed_params(Derivation *d, Diags *diags)
 {
     static const int64_t groups[] = {1, 4, 16, 64, 256, 1024, 2048, 4096};
-    static const int64_t lanes[] = {1, 2, 4, 8}, copies[] = {1, 2, 4, 8, 16, 32};
+    static const int64_t lanes[] = {1, 2, 4, 8}, copies[] = {1, 2, 4, 8, 16, 32},
+                         beside[] = {1, 8, 16, 32, 64, 128};
     const Keyed *k = &d->shape.keyed;
     const char *who[3] = {"item"};
     int n = 1;
@@ -78,31 +98,36 @@ void add_keyed_params(Derivation *d, Diags *diags)
         return;
     if (may_update(d) && fits(d))
         who[n++] = "group";
-    if (may_update(d) && groups_least(k) == 1)
+    if (may_update(d) && are_short(k))
         who[n++] = "all";
     space_add_words(d->space, "keys", who, n);
     if (space_find(d->space, "groups") < 0)
         space_add_ints(d->space, "groups", groups, COUNTOF(groups));
     if (k->whole && groups_least(k) > 1)
-        constrain(d, diags, "groups * (1 + %d * (keys == 'item')) >= %lld",
+        constrain(d, diags, "keys == 'all' or groups * (1 + %d * (keys == 'item')) >= %lld",
                   ITEMS_OF_GROUP - 1, (long long)groups_least(k));
     if (n > 1 && space_find(d->space, "lanes") < 0)
         space_add_ints(d->space, "lanes", lanes, COUNTOF(lanes));
     if (!may_update(d) || !fits(d))
         return;
     space_add_ints(d->space, "copies", copies, COUNTOF(copies));
-    constrain(d, diags, "copies == 1 or (keys == 'group' and copies * %.0f <= %lld)",
-              k->bytes, (long long)d->device.local_bytes);
+    if (k->columns)
+        space_add_ints(d->space, "beside", beside, COUNTOF(beside));
+    const char *arrays = k->columns ? "copies * beside" : "copies";
+    constrain(d, diags, "%s == 1 or (keys == 'group' and %s * %.0f <= %lld)", arrays,
+              arrays, k->bytes, (long long)d->device.local_bytes);
 }
 
-// As many copies as leave room for as many groups as a multiprocessor has work-items for.
+// As many copies as leave room for as many groups as a multiprocessor has work-items for;
+// but folds of columns are done side by side, and their items meet in no element then.
 static void choose_copies(const Derivation *d, Point *point)
 {
+    const Keyed *k = &d->shape.keyed;
     int64_t copies = 32;
-    while (copies > 1 && (double)copies * d->shape.keyed.bytes > 24 << 10)
+    while (copies > 1 && (double)copies * k->bytes > 24 << 10)
         copies /= 2;
     if (derive_word(d, point, "keys", "group"))
-        set_number(d, point, "copies", copies);
+        set_number(d, point, k->columns && copies >= 8 ? "beside" : "copies", copies);
 }
 
 // As many groups as fill a GPU, but not so many that their arrays are most of the traffic.
@@ -114,6 +139,23 @@ static void choose_groups(const Derivation *d, Point *point, int64_t most)
     while (most < groups_least(k))
         most *= 4;
     set_number(d, point, "groups", most);
+}
+
+// Enough items for a multiprocessor whose local memory has room for few arrays; each takes
+// several elements at once, as it waits for each (H100, 32 M elements: 20,000 counters 235
+// us with 256 items and one element, 80 us with eight).
+static void choose_items(const Derivation *d, Point *point)
+{
+    enum { ITEMS = 2048, FEW = 256, MANY = 1024 };
+    const Keyed *k = &d->shape.keyed;
+    const double arrays =
+        derive_param(d, point, "copies") * derive_param(d, point, "beside");
+    const double room = (double)d->device.local_bytes / MAX(k->bytes * arrays, 1);
+    int64_t items = FEW;
+    while (items < MIN(MANY, d->device.max_group) && (double)items * room < ITEMS)
+        items *= 2;
+    set_number(d, point, "lx", MIN(items, d->device.max_group));
+    set_number(d, point, "lanes", 4);
 }
 
 void keyed_plain(const Derivation *d, Point *point)
@@ -128,6 +170,8 @@ void keyed_plain(const Derivation *d, Point *point)
     if (!space_set(d->space, point, "keys", "group"))
         space_set(d->space, point, "keys", "all");
     choose_copies(d, point);
+    if (derive_word(d, point, "keys", "group"))
+        choose_items(d, point);
 }
 
 bool keyed_first(const Derivation *d, int i, Point *point)
@@ -149,6 +193,22 @@ bool keyed_first(const Derivation *d, int i, Point *point)
 
 // The derivation --------------------------------------------------------------------------
 
+// Keyed folds by groups, each one, or those that read neighbouring elements side by side.
+static bool keyed_groups(DeriveWalk *w, Path at)
+{
+    int64_t x = 0;
+    const int64_t by[] = {w->lanes, w->copies};
+    const bool beside = w->keyed > 1 && reads_columns(walk_node(w, at));
+    if (beside && walk_apply(w, RULE_SPLIT_JOIN, at, &w->keyed, 1))
+        at = walk_map_below(w, at);
+    if (!walk_apply(w, RULE_MAP_WRG, at, &x, 1))
+        return false;
+    at = walk_below(w, at, CHILD_FUN);
+    if (beside && walk_apply_plain(w, RULE_JOIN_BESIDE, at))
+        at = walk_below(w, walk_below(w, at, 0), 0);
+    return walk_apply(w, RULE_REDUCE_BY_LCL, at, by, 2);
+}
+
 // Keyed folds of the elements of a map.
 bool derive_keyed_map(DeriveWalk *w, Path at)
 {
@@ -156,12 +216,20 @@ bool derive_keyed_map(DeriveWalk *w, Path at)
     if (!is_keyed_map(walk_node(w, at)))
         return false;
     const Rewriter before = rewriter_hold(&w->r);
-    const int64_t by[] = {w->lanes, w->copies};
-    return rewriter_end(&w->r, &before,
-                        w->keys == KEYS_GROUP && walk_apply(w, RULE_MAP_WRG, at, &x, 1) &&
-                            walk_apply(w, RULE_REDUCE_BY_LCL, walk_below(w, at, CHILD_FUN),
-                                       by, 2)) ||
+    return rewriter_end(&w->r, &before, w->keys == KEYS_GROUP && keyed_groups(w, at)) ||
            walk_apply(w, RULE_MAP_GLB, at, &x, 1);
+}
+
+bool join_keyed(DeriveWalk *w, Path *at)
+{
+    const Expr *map = walk_node(w, *at);
+    const bool beside = is_keyed_map(map) && reads_columns(map) &&
+                        walk_apply_plain(w, RULE_JOIN_BESIDE, *at);
+    if (!beside && !walk_apply_plain(w, RULE_JOIN_KEYED, *at))
+        return false;
+    *at = walk_below(w, *at, 0);
+    *at = beside ? walk_below(w, *at, 0) : *at;
+    return true;
 }
 
 // Parts that items fold, as many as of groups of one warp, have arrays of their own, which

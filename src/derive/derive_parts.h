@@ -15,7 +15,9 @@ typedef struct {
     double bytes;           // of the array of one
     bool alone, wide;       // updates cannot be atomic; would be of 8 bytes
     bool whole;             // some are not in a map
+    int64_t columns;        // so many in a map read neighbouring elements; 0: none do
     bool shows;             // their bits show in which order they are done
+    bool coarse;            // and long sums lose digits that matter
 } Keyed;
 
 // What the program is made of, found once: it decides which parameters there are.

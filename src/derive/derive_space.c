@@ -356,8 +356,9 @@ static bool cpu_makes_vectors(const Derivation *d)
 static void add_nest_params(Derivation *d, Diags *diags)
 {
     const Shape *shape = &d->shape;
-    // All items of a group may work on one long row.
-    const int64_t most_local[DIMS_MAX] = {shape->rows ? 1024 : 256, 64, 16};
+    // All items of a group may work on one long row, or on the array of a keyed fold.
+    const bool together = shape->rows || shape->keyed.keys;
+    const int64_t most_local[DIMS_MAX] = {together ? 1024 : 256, 64, 16};
     int64_t group = MIN(d->device.max_group, 1024);
     bool beside = shape->rows && shape->dims == 1; // rows of one group
     for (int x = 0; x < shape->dims + beside; x++)

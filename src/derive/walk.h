@@ -52,6 +52,7 @@ typedef struct {
     int64_t parts;              // of each fold under a map, for groups
     KeysBy keys;
     int64_t copies;    // of the array that the items of a group share
+    int64_t keyed;     // keyed folds that a group does side by side
     int64_t share;     // elements of an item in a prefix of an array; 0: one loop
     bool rows;         // a work-group does a chain of nests, else a work-item
     bool near;         // but an item one of columns
@@ -110,6 +111,7 @@ void derive_lets(DeriveWalk *w, Path *at, const Param *row,
 // is a map that follows the let.
 bool is_keyed_map(const Expr *expr);
 bool derive_keyed_map(DeriveWalk *w, Path at);
+bool join_keyed(DeriveWalk *w, Path *at); // those of a map are one: where it is
 bool derive_keyed(DeriveWalk *w, Path at);
 
 // derive_together.c: the map of parts that foldTogether made.

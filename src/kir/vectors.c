@@ -130,14 +130,13 @@ static Chunk *store_chunk(Vectors *v, const Stm *stm, int *lane)
     return chunk_of(v, stm->buffer, stm->index, stm->value->type, lane);
 }
 
-// May a chunk behind a condition be loaded whole, from the last place of a chunk where its
-// own is beyond the buffer? Its own must be known not to begin in front of the buffer.
+// May a chunk behind a condition be loaded whole, from the first or the last chunk of the
+// buffer where its own is outside?
 static bool can_move(const Vectors *v, const Chunk *chunk)
 {
-    ArithCtx *ctx = v->pass->ctx;
     return v->pass->options->eager && chunk->within && chunk->buffer->space == MEM_GLOBAL &&
-           arith_nonneg(ctx, chunk_index(v, chunk)) &&
-           arith_nonneg(ctx, arith_addc(ctx, chunk->buffer->count, -v->width));
+           arith_nonneg(v->pass->ctx,
+                        arith_addc(v->pass->ctx, chunk->buffer->count, -v->width));
 }
 
 static void note_value(Vectors *v, const KExpr *e, bool guarded)
@@ -212,9 +211,10 @@ static const Arith *chunk_place(const Vectors *v, const Chunk *chunk)
 {
     ArithCtx *ctx = v->pass->ctx;
     const Arith *index = chunk_index(v, chunk);
-    return chunk->loaded
-               ? index
-               : arith_min(ctx, index, arith_addc(ctx, chunk->buffer->count, -v->width));
+    if (chunk->loaded)
+        return index;
+    index = arith_max(ctx, index, arith_const(ctx, 0));
+    return arith_min(ctx, index, arith_addc(ctx, chunk->buffer->count, -v->width));
 }
 
 static const KExpr *lane_value(Vectors *v, Chunk *chunk, int lane, const Type *type)

@@ -45,12 +45,17 @@ const KExpr *k_var(Lower *l, const Var *var)
     return kexpr_var(l->arena, var);
 }
 
+// Simplified by what is known where we are.
+static const Arith *k_known(Lower *l, const Arith *a)
+{
+    return arith_facts(l->ctx) ? arith_simplify(l->ctx, a) : a;
+}
+
 const KExpr *k_load(Lower *l, const Buffer *buffer, const Arith *index, const Type *type)
 {
     KExpr *k = k_new(l, K_LOAD, type);
     k->buffer = buffer;
-    index = arith_facts(l->ctx) ? arith_simplify(l->ctx, index) : index;
-    k->arith = own_index(l, buffer, index);
+    k->arith = own_index(l, buffer, k_known(l, index));
     k->side = l->side;
     return k;
 }
@@ -82,7 +87,7 @@ const KExpr *k_cond(Lower *l, const Arith *const *cond, int n)
     KExpr *k = k_new(l, K_COND, type_scalar(S_BOOL));
     const Arith **copy = NEW_ARRAY(l->arena, const Arith *, n);
     for (int i = 0; i < n; i++)
-        copy[i] = cond_rounded(l->ctx, cond[i]);
+        copy[i] = cond_rounded(l->ctx, k_known(l, cond[i]));
     k->cond = copy;
     k->n = n;
     return k;

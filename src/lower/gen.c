@@ -573,6 +573,17 @@ void gen_copy(Lower *l, const View *from, const View *out)
     }
 }
 
+// What one item of the group writes for all, after what they share.
+static bool is_of_one_item(const Expr *expr)
+{
+    int64_t len;
+    while (expr->kind == E_LET)
+        expr = expr->arg[1];
+    const Expr *array = expr->kind == E_AT ? expr->arg[0] : NULL;
+    return array && expr_is(array, P_MAPLCL) && arith_is_const(array->type->len, &len) &&
+           len == 1;
+}
+
 typedef struct {
     const Expr *expr;
     const Env *env;
@@ -582,11 +593,27 @@ typedef struct {
 
 static void gen_map_dim(Lower *l, MapLoop *map);
 
+// May an element be read behind the guards of the result, where its indices are known to
+// need no clamp? Not where items work together on it, nor where a fold would be read ahead.
+static bool is_behind_guards(const Lower *l, const MapLoop *map)
+{
+    const Expr *body = map->expr->fun->arg[0];
+    return l->kernel && map->dims == 1 && map->expr->pattern != P_MAPWRG &&
+           type_is_scalar(map->in->type->elem) && type_is_scalar(body->type) &&
+           !is_of_one_item(body) && !expr_is(body, P_REDUCE);
+}
+
 static void map_step(Lower *l, void *user, const Arith *iter)
 {
     MapLoop map = *(MapLoop *)user;
-    map.in = view_elem(l, map.in, iter);
+    Outside outside = {l->block, l->side, arith_facts(l->ctx)};
     map.out = view_elem(l, map.out, iter);
+    if (is_behind_guards(l, &map)) {
+        if (never_written(l, map.out))
+            return;
+        map.out = open_guards(l, map.out);
+    }
+    map.in = view_elem(l, map.in, iter);
     map.dims--;
     if (map.dims > 0) {
         gen_map_dim(l, &map);
@@ -595,6 +622,7 @@ static void map_step(Lower *l, void *user, const Arith *iter)
     const Expr *f = map.expr->fun;
     const Env *env = env_bind_named(l, map.env, f->params[0], map.in, f->arg[0]);
     (needs_lanes(l, map.expr) ? gen_by_lanes : gen)(l, f->arg[0], env, map.out);
+    side_close(l, outside);
 }
 
 static void gen_map_dim(Lower *l, MapLoop *map)
@@ -802,17 +830,6 @@ static void gen_let(Lower *l, const Expr *expr, const Env *env, const View *out)
     else
         value = eval(l, expr->arg[0], env);
     gen(l, expr->arg[1], env_bind_named(l, env, expr->param, value, expr->arg[1]), out);
-}
-
-// What one item of the group writes for all, after what they share.
-static bool is_of_one_item(const Expr *expr)
-{
-    int64_t len;
-    while (expr->kind == E_LET)
-        expr = expr->arg[1];
-    const Expr *array = expr->kind == E_AT ? expr->arg[0] : NULL;
-    return array && expr_is(array, P_MAPLCL) && arith_is_const(array->type->len, &len) &&
-           len == 1;
 }
 
 void gen(Lower *l, const Expr *expr, const Env *env, const View *out)

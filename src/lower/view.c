@@ -396,6 +396,15 @@ static const View *at_unmap(Lower *l, const View *view, const Arith *index)
     return dest;
 }
 
+// What stands for an element or a component once lowering has failed: whoever walks over a
+// type comes to its end.
+static const View *view_none(Lower *l, const Type *type)
+{
+    View *view = view_new(l, V_VALUE, type, NULL);
+    view->value = k_literal(l, 0, type_scalar(S_INT));
+    return view;
+}
+
 const View *view_elem(Lower *l, const View *view, const Arith *index)
 {
     if (arith_parts(l->ctx, index) > INDEX_PARTS_MAX)
@@ -403,7 +412,7 @@ const View *view_elem(Lower *l, const View *view, const Arith *index)
                    "an index through all these views has more than %d parts",
                    INDEX_PARTS_MAX);
     if (l->failed)
-        return view;
+        return view->type->kind == T_ARRAY ? view_none(l, view->type->elem) : view;
     const Type *elem = view->type->elem;
     switch (view->kind) {
     case V_MEM: {
@@ -438,7 +447,9 @@ const View *view_elem(Lower *l, const View *view, const Arith *index)
 const View *view_get(Lower *l, const View *view, int field)
 {
     if (l->failed)
-        return view;
+        return type_tuple_of(view->type)
+                   ? view_none(l, type_field(l->arena, view->type, field))
+                   : view;
     if (view->kind == V_TUPLE)
         return view->item[field];
     if (view->kind == V_COND || view->kind == V_GUARD) {
@@ -491,9 +502,18 @@ const KExpr *view_read(Lower *l, const View *view)
 
 static const View *inverse_zip(Lower *l, const Expr *expr, const View *out);
 
+// Split and joined arrays have their elements in the same order.
+static bool is_flat(const Expr *expr, const View *out)
+{
+    return (expr->pattern == P_SPLIT || expr->pattern == P_JOIN) && expr->dims == 1 &&
+           out->kind == V_MEM && out->buffer->space == MEM_GLOBAL;
+}
+
 const View *view_inverse(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     const Type *type = expr->arg[expr->narg - 1]->type;
+    if (is_flat(expr, out))
+        return view_mem(l, out->buffer, out->offset, type);
     switch (expr->pattern) {
     case P_JOIN: { // written as if split
         const Arith **num = NEW_ARRAY(l->arena, const Arith *, expr->dims);

@@ -74,7 +74,29 @@ static Expr *component(Rewrite *rw, const Expr *x, int i)
                     copy_of(rw, x));
 }
 
-// The elements in rows of n; those that are missing in the last one have no key.
+static Expr *cast_to(Rewrite *rw, Scalar scalar, Scalar from, Expr *e)
+{
+    return scalar == from ? e : expr_op(rw->ir, op_cast(scalar), e, NULL, NULL);
+}
+
+// NULL: of an array or of truth values.
+static Expr *zero_of(Rewrite *rw, const Type *type)
+{
+    Expr *item[PARTS_MAX];
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        if (type->n > PARTS_MAX || !(item[i] = zero_of(rw, type->item[i])))
+            return NULL;
+    if (type->kind == T_TUPLE)
+        return expr_tuple(rw->ir, item, type->n);
+    if (type->kind != T_SCALAR || type->scalar == S_BOOL)
+        return NULL;
+    const bool floating = scalar_info[type->scalar].floating;
+    return cast_to(rw, type->scalar, floating ? S_FLOAT : S_INT,
+                   expr_literal(rw->ir, 0, floating));
+}
+
+// The elements in rows of n; those that are missing in the last one have no key, and zeros
+// as values, which may be loaded side by side with those that are there.
 static Expr *rows_of(Rewrite *rw, const Expr *x, const Arith *n)
 {
     ArithCtx *c = rw->ir->arith;
@@ -83,9 +105,11 @@ static Expr *rows_of(Rewrite *rw, const Expr *x, const Arith *n)
         return make_sized(rw, P_SPLIT, n, copy_of(rw, x));
     const Arith *both[] = {num(rw, 0), more};
     Expr *none = expr_literal(rw->ir, -1, false);
-    Expr *key = make_pad(rw, 1, both, none, component(rw, x, 0));
-    Expr *part[] = {key, pad_far(rw, 1, &more, component(rw, x, 1))};
-    return make_sized(rw, P_SPLIT, n, make_zip(rw, 1, part, 2));
+    Expr *key = make_pad(rw, 1, both, none, component(rw, x, 0)),
+         *value = component(rw, x, 1);
+    Expr *zero = zero_of(rw, x->type->elem->item[1]);
+    value = zero ? make_pad(rw, 1, both, zero, value) : pad_far(rw, 1, &more, value);
+    return make_sized(rw, P_SPLIT, n, make_zip(rw, 1, (Expr *[]){key, value}, 2));
 }
 
 Expr *rule_reduceByParts(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -136,11 +160,6 @@ static const Expr *picked(const Expr *f, int i, Op *op)
             return other;
     }
     return NULL;
-}
-
-static Expr *cast_to(Rewrite *rw, Scalar scalar, Scalar from, Expr *e)
-{
-    return scalar == from ? e : expr_op(rw->ir, op_cast(scalar), e, NULL, NULL);
 }
 
 // Component i of a value of n, or all of it.
@@ -210,31 +229,46 @@ Expr *key_if_valid(Rewrite *rw, Param *element, const Arith *k, Expr *key)
                    expr_literal(rw->ir, -1, false));
 }
 
-// Keyed folds of rows are one, whose keys are those of the rows one after the other.
-Expr *rule_joinKeyed(Rewrite *rw, const Expr *at, const RuleArgs *args)
+// Keyed folds of rows are one, whose keys are those of the rows one after the other; or, if
+// turned, whose keys and elements lie row beside row.
+static Expr *joined_keyed(Rewrite *rw, const Expr *at, bool turned)
 {
     const Expr *keyed = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL;
-    if (!keyed || !expr_is(keyed, P_REDUCEBY) || !at_host(rw))
+    if (!keyed || !expr_is(keyed, P_REDUCEBY))
         return NULL;
     Param *row = at->fun->params[0];
-    const Arith *k = keyed->num[0];
-    const Arith *all = arith_mul(rw->ir->arith, len_of(at, 0), k);
+    const Arith *k = keyed->num[0], *n = len_of(at, 0);
+    const Arith *all = arith_mul(rw->ir->arith, n, k);
     if (expr_mentions(keyed->fun, row) || expr_mentions(keyed->arg[0], row) ||
         arith_most(all) > INT32_MAX || arith_most(all) < 0)
         return NULL;
     Param *t = fresh(rw, "t"), *e = fresh(rw, "e");
-    Expr *base = expr_op(rw->ir, OP_MUL, part_of(rw, t, 2, 0), expr_num(rw->ir, k), NULL);
+    Expr *number = part_of(rw, t, 2, 0), *own = part_of(rw, e, 2, 0);
+    Expr *base = expr_op(rw->ir, OP_MUL, turned ? own : number,
+                         expr_num(rw->ir, turned ? n : k), NULL);
     Expr *key =
-        key_if_valid(rw, e, k, expr_op(rw->ir, OP_ADD, base, part_of(rw, e, 2, 0), NULL));
+        key_if_valid(rw, e, k, expr_op(rw->ir, OP_ADD, base, turned ? number : own, NULL));
     Expr *item[] = {key, part_of(rw, e, 2, 1)};
     Expr *elements = expr_replace(rw->ir, keyed->arg[1], row, part_of(rw, t, 2, 1));
     elements = make_map(rw, 1, make_lambda(rw, e, expr_tuple(rw->ir, item, 2)), elements);
-    Expr *part[] = {counting(rw, len_of(at, 0)), copy_of(rw, at->arg[0])};
+    Expr *part[] = {counting(rw, n), copy_of(rw, at->arg[0])};
     Expr *rows = make_map(rw, 1, make_lambda(rw, t, elements), make_zip(rw, 1, part, 2));
+    rows = turned ? make1(rw, P_TRANSPOSE, rows) : rows;
     Expr *arg[] = {copy_of(rw, keyed->arg[0]), make1(rw, P_JOIN, rows)};
     return make_sized(
-        rw, P_SPLIT, k,
+        rw, P_SPLIT, turned ? n : k,
         expr_pattern(rw->ir, P_REDUCEBY, 1, 0, &all, copy_of(rw, keyed->fun), arg, 2));
+}
+
+Expr *rule_joinKeyed(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    return at_host(rw) ? joined_keyed(rw, at, false) : NULL;
+}
+
+Expr *rule_joinBeside(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    Expr *joined = joined_keyed(rw, at, true);
+    return joined ? make1(rw, P_TRANSPOSE, joined) : NULL;
 }
 
 // Updates --------------------------------------------------------------------------------

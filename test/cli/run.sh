@@ -104,6 +104,16 @@ for fold in 'map(\k v -> (k % 4, v)) |> reduceBy(4, \s v -> zip(s, v) |> map(+),
     done
 done
 
+# Those of many columns, whose array is too large for a group: one column or several a group, or all together.
+cat >"$tmp/keyed.fw" <<'END'
+size N, M
+def main(k: [N]int, a: [N][M]int) = zip(k, a) |> map(\k v -> (k % 1000, v))
+  |> reduceBy(1000, \s v -> zip(s, v) |> map(\x e -> max(x, e)), array(M, \i -> -9))
+END
+for way in "beside=1" "beside=8 lanes=2" "beside=8 copies=2 lx=32" "keys=all beside=1 copies=1 lanes=4"; do
+    passes "columns by key, $way" "$FOREWARP" run "$tmp/keyed.fw" -s N=53,M=1003 -d opencl:0 --check -p "$way"
+done
+
 passes "run --check" "$FOREWARP" run examples/jacobi2d.fw -s N=100,M=70 --check --json "$tmp/j"
 holds "json: time" "$tmp/j" 'j["time_ns"] > 0'
 holds "json: error" "$tmp/j" '0 <= j["max_error"] < 1e-5'

@@ -126,6 +126,10 @@ static const Instance instances[] = {
      "def p(x: [N][M]int) = map(\\r -> reduceBy(5, max, -9, map(\\v -> (v % 7 - 1, v), "
      "r)), x)",
      "root", ""},
+    {"joinBeside",
+     "def p(x: [N][M]int) = map(\\c -> reduceBy(5, max, -9, map(\\v -> (v % 7 - 1, v), "
+     "c)), transpose(x))",
+     "root", ""},
     {"reduceByGlb", "def p(x: [N]int) = reduceBy(M, +, 0, map(\\v -> (v % 6, v), x))",
      "root", "1247"},
     {"reduceByGlb",

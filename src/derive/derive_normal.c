@@ -622,6 +622,10 @@ static void normal_at(DeriveWalk *w, Path at, bool host)
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
     if (!expr)
         return;
+    if (expr->kind == E_PATTERN && walk_apply_plain(w, RULE_START_APART, at)) {
+        normal_at(w, at, host);
+        return;
+    }
     // An item would keep all of what rows of several arrays are folded to.
     if (expr_is(expr, P_REDUCE) &&
         (expr->type->kind == T_TUPLE || expr->arg[1]->type->elem->kind == T_TUPLE) &&

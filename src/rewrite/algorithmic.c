@@ -394,3 +394,70 @@ Expr *rule_padNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
     inner->mode = outer->mode = at->mode;
     return outer;
 }
+
+// The start value apart from the fold ----------------------------------------------------
+
+// Is it that number, perhaps of another type?
+static bool is_number(const Expr *e, double number)
+{
+    while (e->kind == E_OP && e->narg == 1 && e->type->kind == T_SCALAR &&
+           e->op == op_cast(e->type->scalar))
+        e = e->arg[0];
+    return e->kind == E_LITERAL && e->number == number;
+}
+
+// The operation by which component i of a fold adds up or multiplies, or the only one;
+// number: what it begins with if nothing is there.
+static bool adds_to(const Expr *f, int i, Op *op, int *number)
+{
+    const Expr *body = i < 0 ? f->arg[0] : f->arg[0]->arg[i];
+    if (combined(f, i) < 0 || body->type->kind != T_SCALAR)
+        return false;
+    *op = body->op;
+    *number = body->op == OP_MUL;
+    return body->op == OP_ADD || body->op == OP_MUL;
+}
+
+// Splits a start value into what a fold begins with and what its result is joined with:
+// component i of `found`, or all of it. Returns the joined one.
+static Expr *start_apart(Rewrite *rw, const Expr *at, int i, Param *found, Expr **start,
+                         bool *apart)
+{
+    const Expr *init = i < 0 ? at->arg[0] : at->arg[0]->arg[i];
+    Expr *result = i < 0 ? use(rw, found) : expr_get(rw->ir, use(rw, found), i);
+    Op op;
+    int number;
+    *start = start_value(rw, init);
+    if (!adds_to(at->fun, i, &op, &number) || is_number(init, number))
+        return result;
+    const Type *type = i < 0 ? at->fun->arg[0]->type : at->fun->arg[0]->type->item[i];
+    Expr *own = *start;
+    *start = literal_of(rw, type, number);
+    *apart = true;
+    return expr_op(rw->ir, op, own, result, NULL);
+}
+
+Expr *rule_startApart(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    const bool fold = expr_is(at, P_REDUCE);
+    if (!fold && !is_dims(at, P_SCAN, 1) && !expr_is(at, P_REDUCEBY))
+        return NULL;
+    const Expr *body = at->fun->arg[0], *init = at->arg[0];
+    const int n = body->kind == E_TUPLE ? body->narg : 0;
+    if (at->dims > 1 || n > PARTS_MAX || (n && init->kind != E_TUPLE) ||
+        type_holds_array(body->type))
+        return NULL;
+    Param *found = fresh(rw, "found");
+    Expr *start[PARTS_MAX], *joined[PARTS_MAX];
+    bool apart = false;
+    for (int i = 0; i < MAX(n, 1); i++)
+        joined[i] = start_apart(rw, at, n ? i : -1, found, &start[i], &apart);
+    if (!apart)
+        return NULL;
+    Expr *result = n ? expr_tuple(rw->ir, joined, n) : joined[0];
+    Expr *arg[] = {n ? expr_tuple(rw->ir, start, n) : start[0], copy_of(rw, at->arg[1])};
+    Expr *rest =
+        expr_pattern(rw->ir, at->pattern, 1, 0, at->num, copy_of(rw, at->fun), arg, 2);
+    return fold ? expr_let(rw->ir, found, rest, result)
+                : make_map(rw, 1, make_lambda(rw, found, result), rest);
+}

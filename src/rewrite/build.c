@@ -164,6 +164,26 @@ static bool only_literals(const Expr *expr)
     return expr->kind == E_LITERAL || (expr->kind == E_OP && expr->narg > 0);
 }
 
+Expr *cast_value(Rewrite *rw, Scalar scalar, Scalar from, Expr *e)
+{
+    return scalar == from ? e : expr_op(rw->ir, op_cast(scalar), e, NULL, NULL);
+}
+
+Expr *literal_of(Rewrite *rw, const Type *type, int number)
+{
+    Expr *item[PARTS_MAX];
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        if (type->n > PARTS_MAX || !(item[i] = literal_of(rw, type->item[i], number)))
+            return NULL;
+    if (type->kind == T_TUPLE)
+        return expr_tuple(rw->ir, item, type->n);
+    if (type->kind != T_SCALAR || type->scalar == S_BOOL)
+        return NULL;
+    const bool floating = scalar_info[type->scalar].floating;
+    return cast_value(rw, type->scalar, floating ? S_FLOAT : S_INT,
+                      expr_literal(rw->ir, number, floating));
+}
+
 Expr *start_value(Rewrite *rw, const Expr *init)
 {
     Expr *copy = copy_of(rw, init);

@@ -74,27 +74,6 @@ static Expr *component(Rewrite *rw, const Expr *x, int i)
                     copy_of(rw, x));
 }
 
-static Expr *cast_to(Rewrite *rw, Scalar scalar, Scalar from, Expr *e)
-{
-    return scalar == from ? e : expr_op(rw->ir, op_cast(scalar), e, NULL, NULL);
-}
-
-// NULL: of an array or of truth values.
-static Expr *zero_of(Rewrite *rw, const Type *type)
-{
-    Expr *item[PARTS_MAX];
-    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
-        if (type->n > PARTS_MAX || !(item[i] = zero_of(rw, type->item[i])))
-            return NULL;
-    if (type->kind == T_TUPLE)
-        return expr_tuple(rw->ir, item, type->n);
-    if (type->kind != T_SCALAR || type->scalar == S_BOOL)
-        return NULL;
-    const bool floating = scalar_info[type->scalar].floating;
-    return cast_to(rw, type->scalar, floating ? S_FLOAT : S_INT,
-                   expr_literal(rw->ir, 0, floating));
-}
-
 // The elements in rows of n; those that are missing in the last one have no key, and zeros
 // as values, which may be loaded side by side with those that are there.
 static Expr *rows_of(Rewrite *rw, const Expr *x, const Arith *n)
@@ -107,7 +86,7 @@ static Expr *rows_of(Rewrite *rw, const Expr *x, const Arith *n)
     Expr *none = expr_literal(rw->ir, -1, false);
     Expr *key = make_pad(rw, 1, both, none, component(rw, x, 0)),
          *value = component(rw, x, 1);
-    Expr *zero = zero_of(rw, x->type->elem->item[1]);
+    Expr *zero = literal_of(rw, x->type->elem->item[1], 0);
     value = zero ? make_pad(rw, 1, both, zero, value) : pad_far(rw, 1, &more, value);
     return make_sized(rw, P_SPLIT, n, make_zip(rw, 1, (Expr *[]){key, value}, 2));
 }
@@ -203,10 +182,10 @@ Expr *rule_reduceByWords(Rewrite *rw, const Expr *at, const RuleArgs *args)
             return NULL;
         picks |= side < 0;
         narrow |= word != was;
-        Expr *given = cast_to(rw, word, value->type->scalar, copy_of(rw, value));
+        Expr *given = cast_value(rw, word, value->type->scalar, copy_of(rw, value));
         next[i] = expr_op(rw->ir, op, part_of(rw, s, n, i), given, NULL);
-        start[i] = cast_to(rw, word, was, start_part(rw, at->arg[0], i));
-        back[i] = cast_to(rw, was, word, part_of(rw, r, n, i));
+        start[i] = cast_value(rw, word, was, start_part(rw, at->arg[0], i));
+        back[i] = cast_value(rw, was, word, part_of(rw, r, n, i));
     }
     if (!narrow && !picks)
         return NULL;

@@ -51,6 +51,10 @@ Expr *rest_with(Rewrite *rw, const Expr *rest, Param *const *name, const Expr *c
 Expr *call_all(Rewrite *rw, const Expr *lambda, const Expr *const *value);
 // A copy of a start value, written so that it keeps its type where nothing asks for one.
 Expr *start_value(Rewrite *rw, const Expr *init);
+Expr *cast_value(Rewrite *rw, Scalar scalar, Scalar from, Expr *e); // from its type to one
+// A number as a value of a type, in each component of a tuple; NULL: the type has arrays or
+// truth values.
+Expr *literal_of(Rewrite *rw, const Type *type, int number);
 // Writes literals of floating types so: they then keep their type where nothing asks for
 // one.
 void settle_literals(Expr *expr);

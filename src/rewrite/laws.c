@@ -7,8 +7,9 @@
 //           items share a prefix, or a fold of tuples, the promise is tried on values: to
 //           go on from a prefix must be the same as to fold the rest from the start value
 //           and then to combine the two. The values are any at first, and then such as the
-//           program folds: counts are no less than 1 where a map makes them so. That a
-//           function commutes is read off its text alone.
+//           program folds: counts are no less than 1 where a map makes them so. Some are
+//           as large as constants of the function, where it may decide (a sum that is cut
+//           off at 1e6). That a function commutes is read off its text alone.
 
 #include "rewrite/internal.h"
 
@@ -190,15 +191,14 @@ static bool ways_agree(const Value *value, int *told)
     return true;
 }
 
-// Draws numbers of both signs and of several sizes, once in four times whole ones.
-static void draw(Value *value, int seed)
+// Draws numbers of both signs and of some size, once in four times whole ones.
+static void draw(Value *value, int seed, double by)
 {
-    static const double scale[] = {1, 10, 100};
     Rng rng = rng_new((uint64_t)seed);
     value_random(value, (uint64_t)seed);
     for (int p = 0; p < value->nplane; p++) {
         Scalar scalar = value->scalar[p];
-        double *x = &value->plane[p][0], by = scale[seed % COUNTOF(scale)];
+        double *x = &value->plane[p][0];
         int bits = MIN(8 * scalar_info[scalar].bytes, 52);
         bool is_unsigned = scalar_info[scalar].kind == SCALAR_UNSIGNED;
         if (scalar_info[scalar].integer && bits < 52 && seed / 64 % 4 == 3)
@@ -220,19 +220,36 @@ static void shift(Value *value, double by)
             value->plane[p][0] = scalar_round(value->scalar[p], value->plane[p][0] + by);
 }
 
+// Constants of a text: near them it may decide.
+typedef struct {
+    double *at;
+    int len, cap;
+    Arena *arena;
+} Literals;
+
 // A function of elements, or of the leaves that they are made of.
 typedef struct {
     Function of;
-    VEC(double) literals; // of a sample: near them its functions may decide
+    Literals literals, own; // of a sample, and of the function itself
     int *told;
     Arena *arena;
 } Law;
 
 static void note_literal(const Expr *expr, void *user)
 {
-    Law *law = user;
+    Literals *literals = user;
     if (expr->kind == E_LITERAL)
-        VEC_PUSH(law->arena, &law->literals, expr->number);
+        VEC_PUSH(literals->arena, literals, expr->number);
+    if (expr->kind == E_CALL && expr->callee->body)
+        expr_each(expr->callee->body, note_literal, user);
+}
+
+// Of which size are the values of a draw? Some are as large as a constant of the function.
+static double size_of(const Law *law, int seed, int i)
+{
+    static const double size[] = {1, 10, 100};
+    double own = law->own.len && seed % 4 == 2 ? law->own.at[seed / 4 % law->own.len] : 0;
+    return own != 0 ? own : size[(seed * 64 + i) % COUNTOF(size)];
 }
 
 static bool agrees_on(Ir *ir, Law *law, int seed)
@@ -242,7 +259,7 @@ static bool agrees_on(Ir *ir, Law *law, int seed)
     Value *in[PARAMS_MOST], *out = NULL;
     for (int i = 0; i < law->of.nparam; i++) {
         in[i] = value_new(law->arena, law->of.params[i]->type);
-        draw(in[i], seed * 64 + i);
+        draw(in[i], seed * 64 + i, size_of(law, seed, i));
         if (law->literals.len && seed % 2)
             shift(in[i], law->literals.at[(seed / 2 + i) % law->literals.len]);
     }
@@ -305,8 +322,10 @@ static bool parts_agree(Rewrite *rw, const Expr *fold, const Expr *sample)
                       .result = body->type,
                       .body = body},
                .arena = arena};
+    law.literals.arena = law.own.arena = arena;
+    expr_each(fold->fun, note_literal, &law.own);
     if (sample)
-        expr_each(sample, note_literal, &law);
+        expr_each(sample, note_literal, &law.literals);
     return agrees(rw->ir, &law, type_leaves(elem_type));
 }
 

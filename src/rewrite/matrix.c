@@ -29,11 +29,6 @@ typedef struct {
     } factor[SIDES];
 } MatrixStaging;
 
-static Op cast_to(Scalar scalar)
-{
-    return (Op)(OP_BOOL + (int)scalar);
-}
-
 // Is it component `side` of the place?
 static bool is_place(const MatrixStaging *m, const Expr *e, int side)
 {
@@ -84,7 +79,7 @@ static void take_factors(MatrixStaging *m, const Expr *const factor[SIDES])
             e = e->arg[0];
         }
         if (tiny)
-            e = expr_op(rw->ir, cast_to(other), copy_of(rw, e), NULL, NULL);
+            e = expr_op(rw->ir, op_cast(other), copy_of(rw, e), NULL, NULL);
         m->factor[side].value = e;
         m->factor[side].scalar = tiny                        ? other
                                  : e->type->kind == T_SCALAR ? e->type->scalar
@@ -183,9 +178,7 @@ static Expr *filled_up(MatrixStaging *m, int side, Expr *place, Expr *k)
         expr_op(rw->ir, OP_MINIMUM, expr_clone(rw->ir, k), expr_num(rw->ir, last), NULL);
     Expr *is_in = expr_op(rw->ir, OP_LE, k, expr_num(rw->ir, last), NULL);
     Scalar scalar = m->factor[side].scalar;
-    Expr *zero = expr_literal(rw->ir, 0, true);
-    if (scalar != S_FLOAT)
-        zero = expr_op(rw->ir, cast_to(scalar), zero, NULL, NULL);
+    Expr *zero = cast_value(rw, scalar, S_FLOAT, expr_literal(rw->ir, 0, true));
     return expr_op(rw->ir, OP_SELECT, is_in, value_at(m, side, place, inside), zero);
 }
 

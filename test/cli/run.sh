@@ -110,8 +110,18 @@ size N, M
 def main(k: [N]int, a: [N][M]int) = zip(k, a) |> map(\k v -> (k % 1000, v))
   |> reduceBy(1000, \s v -> zip(s, v) |> map(\x e -> max(x, e)), array(M, \i -> -9))
 END
-for way in "beside=1" "beside=8 lanes=2" "beside=8 copies=2 lx=32" "keys=all beside=1 copies=1 lanes=4"; do
+for way in "keys=group beside=1" "keys=group beside=8 lanes=2" "keys=group beside=8 copies=2 lx=32" "keys=all lanes=4"; do
     passes "columns by key, $way" "$FOREWARP" run "$tmp/keyed.fw" -s N=53,M=1003 -d opencl:0 --check -p "$way"
+done
+
+# Folds that begin with another value than 0 or 1, and prefixes that are cut off far from what inputs are.
+for fold in 'reduce(+, 1, a)' 'map(\i -> reduce(\s v -> s + v*v, a[i], a), array(3, \i -> i))' 'scan(*, 3, map(\v -> 1 + 1e-6*v, a))' \
+    'zip(map(\v -> int(v * 9), a), a) |> reduceBy(5, \(s, n) v -> (s + v, n + 1), (2.5, 1))' \
+    'reduce(\(s, m) v -> (s + v, max(m, v)), (-4, 0), a)' 'scan(\s v -> min(s + v, 30000), 0, map(\v -> 5 * v + 1, a))'; do
+    printf 'size N\ndef main(a: [N]float) = %s\n' "$fold" >"$tmp/start.fw"
+    for device in host opencl:0; do
+        passes "$fold on $device" "$FOREWARP" run "$tmp/start.fw" -s N=20011 -d $device --check
+    done
 done
 
 passes "run --check" "$FOREWARP" run examples/jacobi2d.fw -s N=100,M=70 --check --json "$tmp/j"

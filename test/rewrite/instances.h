@@ -105,6 +105,14 @@ static const Instance instances[] = {
      "root", ""},
     {"reduceByParts", "def p(x: [N]int) = reduceBy(5, +, 0, map(\\v -> (v % 6, v), x))",
      "root", "123 124"},
+    {"startApart",
+     "def p(x: [N]int, y: [N]int) = reduce(\\(s, m, q) (v, w) -> (s + v * w, max(m, v), q "
+     "* (1 + "
+     "w % 2)), (7, -9, 3), zip(x, y))",
+     "root", ""},
+    {"startApart", "def p(x: [N]int) = scan(\\s v -> v % 3 + s, 5, x)", "root", ""},
+    {"startApart", "def p(x: [N]int) = reduceBy(4, +, 2, map(\\v -> (v % 5, v), x))",
+     "root", ""},
     {"reduceByParts",
      "def p(x: [N]int, y: [N]float) = zip(map(\\v -> v % 7 - 1, x), y)\n"
      "  |> reduceBy(M, \\s v -> s + float(int(v) % 3), 0)",

@@ -12,8 +12,8 @@
 // T017 called before its definition ends, T018 signature of a fun, T019 too much inlined,
 // T024 too many scalars in tuples, T025 too many operations.
 //
-// It does not convert: int to float and float to double must be written. It does not
-// check where lowered patterns may stand.
+// It does not convert: int to float and float to double must be written. nesting.c checks
+// where lowered patterns may stand.
 #include <math.h>
 
 #include "ir/internal.h"
@@ -652,7 +652,7 @@ bool ir_infer(Program *program, Diags *diags)
         infer_function(&in, program->funs.at[i]);
     for (int i = 0; i < program->defs.len; i++)
         infer_function(&in, program->defs.at[i]);
-    return diags->errors == before;
+    return diags->errors == before && ir_check_nesting(program->main, diags);
 }
 
 bool ir_infer_expr(Ir *ir, Expr *expr, Diags *diags)

@@ -187,4 +187,7 @@ Val view_at(Interp *in, const InterpView *view, const int64_t *index, int n);
 // The value of a view pattern on evaluated arguments.
 Val view_pattern(Interp *in, const Expr *expr, const Val *arg, const InterpEnv *env);
 
+// nesting.c: do patterns of work-items stand where they can?
+bool ir_check_nesting(const Function *main, Diags *diags);
+
 #endif

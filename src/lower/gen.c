@@ -16,7 +16,7 @@ const View *lower_fail(Lower *l, Span span, const char *code, const char *format
     va_list args;
     va_start(args, format);
     if (!l->failed)
-        diag_verror(l->diags, span, code, format, args);
+        diag_verror(l->diags, span.source ? span : l->at, code, format, args);
     va_end(args);
     l->failed = true;
     return view_value(l, k_literal(l, 0, type_scalar(S_INT)));
@@ -475,6 +475,8 @@ const View *eval(Lower *l, const Expr *expr, const Env *env)
 {
     if (l->failed)
         return view_value(l, k_literal(l, 0, type_scalar(S_INT)));
+    if (expr->span.source)
+        l->at = expr->span;
     switch (expr->kind) {
     case E_LITERAL: return eval_literal(l, expr);
     case E_PARAM: return env_find(env, expr->param);

@@ -83,6 +83,7 @@ typedef struct {
     const KernelOptions *options;
     Diags *diags;
     bool failed;
+    Span at;              // the expression at hand, of the program's text
     Kernel *kernel;       // NULL between kernels (host level)
     int statements;       // added to it, and how many there are when its length is
     int look_at;          // looked at next

@@ -120,6 +120,21 @@ COMPARE(compare_float, float)
 COMPARE(compare_double, double)
 #undef COMPARE
 
+// Of 8 bytes, which doubles may not tell apart.
+static void compare_wide_integers(Check *check, Scalar scalar, const int64_t *got,
+                                  const int64_t *expect, int64_t n, const Allowed *a)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double x, e;
+        if (got[i] == expect[i])
+            continue;
+        scalar_unpack(scalar, &got[i], 1, &x);
+        scalar_unpack(scalar, &expect[i], 1, &e);
+        x = x == e ? nextafter(x, INFINITY) : x;
+        note(check, x, e, a->bound ? (double)a->bound[i] : 0, a->scale, i);
+    }
+}
+
 static void compare_widened(Check *check, Scalar scalar, const void *got,
                             const void *expect, int64_t n, const Allowed *allowed)
 {
@@ -142,6 +157,8 @@ Check check_compare(Scalar scalar, const void *got, const void *expect, int64_t 
     case S_DOUBLE: compare_double(&check, got, expect, n, 0, &allowed); break;
     case S_HALF:
     case S_BF16: compare_widened(&check, scalar, got, expect, n, &allowed); break;
+    case S_LONG:
+    case S_ULONG: compare_wide_integers(&check, scalar, got, expect, n, &exact); break;
     default: compare_widened(&check, scalar, got, expect, n, &exact); break;
     }
     return check;

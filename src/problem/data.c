@@ -69,7 +69,7 @@ static ProblemData *make_data(const Problem *problem, Arena *arena)
     return data;
 }
 
-void data_pack(const RunnerBuffer *buffer, const double *plane)
+static void pack_plane(const RunnerBuffer *buffer, const double *plane)
 {
     scalar_pack(buffer->scalar, plane, buffer->count, (void *)(uintptr_t)buffer->init);
 }
@@ -80,7 +80,7 @@ ProblemData *data_new(const Problem *problem, Value **inputs, Arena *arena)
     const RunnerBuffer *at = data->buffer;
     for (int i = 0; i < problem->bound->main->nparam; i++)
         for (int k = 0; k < inputs[i]->nplane; k++)
-            data_pack(at++, inputs[i]->plane[k]);
+            pack_plane(at++, inputs[i]->plane[k]);
     return data;
 }
 

@@ -250,20 +250,6 @@ static bool check_header(const char *path, Arena *arena, const Header *header,
     return true;
 }
 
-// Numbers i to i + n of the value from the bytes of a file.
-static void decode(const char *bytes, Value *value, int64_t first, int64_t n)
-{
-    Scalar scalar = value->scalar[0];
-    int size = scalar_info[scalar].bytes;
-    const unsigned char *at = (const unsigned char *)bytes;
-    for (int64_t i = first; i < first + n; i++, at += size) {
-        uint64_t bits = 0;
-        for (int k = 0; k < size; k++)
-            bits |= (uint64_t)at[k] << (8 * k);
-        value->plane[0][i] = scalar_of_bits(scalar, bits);
-    }
-}
-
 // A file of numbers, open where they begin.
 typedef struct {
     const char *path;
@@ -342,26 +328,10 @@ bool npy_read_raw(const char *path, const NpyLayout *layout, void *to, Diags *di
     return ok;
 }
 
-// The bytes that there were.
-static int64_t read_value(const NpyFile *n, Value *value)
-{
-    enum { BLOCK = 1 << 16 };
-    int size = scalar_info[value->scalar[0]].bytes;
-    AUTO_FREE char *block = xmalloc(BLOCK);
-    int64_t have = 0, got = BLOCK;
-    for (; got == BLOCK && have < n->need; have += got) {
-        got = take_bytes(n->fd, block, MIN(BLOCK, n->need - have));
-        if (got < 0)
-            break;
-        decode(block, value, have / size, got / size);
-    }
-    return got < 0 ? got : have;
-}
-
-bool npy_read(const char *path, Arena *arena, const Type *expected, Value **out,
-              Diags *diags)
+bool npy_read(const char *path, const Type *expected, void *to, Diags *diags)
 {
     NpyFile n = {.path = path, .diags = diags};
+    AutoArena *arena = arena_new();
     NpyShape shape = {0};
     Scalar scalar = S_FLOAT;
     if (!type_shape(path, expected, 0, &shape, &scalar, diags))
@@ -370,11 +340,10 @@ bool npy_read(const char *path, Arena *arena, const Type *expected, Value **out,
     for (int i = 0; i < shape.n; i++)
         n.need *= shape.len[i];
     bool ok = open_numbers(&n, arena, &shape, scalar_info[scalar].dtype);
-    if (ok)
-        *out = value_new(arena, expected);
-    if (ok && (*out)->nplane != 1)
-        BUG("npy_read of %d planes", (*out)->nplane);
-    return close_numbers(&n, ok, ok ? read_value(&n, *out) : 0);
+    ok = close_numbers(&n, ok, ok ? take_bytes(n.fd, to, n.need) : 0);
+    for (int64_t i = 0; ok && scalar == S_BOOL && i < n.need; i++)
+        ((char *)to)[i] = ((char *)to)[i] != 0;
+    return ok;
 }
 
 // Writing ------------------------------------------------------------------------------
@@ -395,18 +364,6 @@ static void write_header(Buf *out, const NpyShape *shape, const char *dtype)
     buf_write(out, text.text, text.len);
 }
 
-static void encode(Buf *out, Scalar scalar, const double *x, int64_t count)
-{
-    int size = scalar_info[scalar].bytes;
-    for (int64_t i = 0; i < count; i++) {
-        uint64_t bits = scalar_bits(scalar, x[i]);
-        char bytes[8];
-        for (int k = 0; k < size; k++)
-            bytes[k] = (char)(bits >> (8 * k) & 255);
-        buf_write(out, bytes, (size_t)size);
-    }
-}
-
 // Releases the text.
 static bool write_file(const char *path, Buf *file, Diags *diags)
 {
@@ -416,15 +373,19 @@ static bool write_file(const char *path, Buf *file, Diags *diags)
     return ok || diag_world(diags, "N001", "cannot write %s: %s", path, strerror(saved));
 }
 
-bool npy_write(const char *path, const Value *value, int plane, Diags *diags)
+bool npy_write(const char *path, const Type *type, int plane, const void *from,
+               Diags *diags)
 {
     NpyShape shape = {0};
     Scalar scalar = S_FLOAT;
-    if (!type_shape(path, value->type, plane, &shape, &scalar, diags))
+    if (!type_shape(path, type, plane, &shape, &scalar, diags))
         return false;
+    size_t bytes = (size_t)scalar_info[scalar].bytes;
+    for (int i = 0; i < shape.n; i++)
+        bytes *= (size_t)shape.len[i];
     Buf file = buf_new();
     write_header(&file, &shape, scalar_info[scalar].dtype);
-    encode(&file, scalar, value->plane[plane], value->count[plane]);
+    buf_write(&file, from, bytes);
     return write_file(path, &file, diags);
 }
 

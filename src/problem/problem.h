@@ -80,6 +80,8 @@ const InputRange *problem_ranges(const Problem *problem, int n, Arena *arena);
 // refused.c: what the interpreter said, if the program or its inputs are wrong; NULL: it
 // said nothing, or has no way to interpret them.
 const Diag *refused_as_wrong(const Diags *said);
+// Did the interpreter meet an integer that it cannot hold?
+bool said_beyond(const Diags *said);
 // The first call of a function that is C text, or leads to one; NULL: there is none.
 const Expr *calls_opaque(const Problem *problem);
 // False with a diagnostic if the interpreter refuses the program whatever its inputs are.
@@ -126,8 +128,6 @@ typedef enum { MORE_FEW_DIGITS, MORE_SCALES, MORE_SPECIAL, MORE_KINDS } MoreKind
 enum { MORE_SETS = 16 * MORE_KINDS };
 bool data_whole(const Problem *problem); // are few digits whole numbers?
 ProblemData *data_more(const Problem *problem, int set, uint64_t seed, Arena *arena);
-// Puts other contents into an input.
-void data_pack(const RunnerBuffer *buffer, const double *plane);
 Value **data_inputs(const Problem *problem, const ProblemData *data, Arena *arena);
 void data_expect(ProblemData *data, const Value *expect, Arena *arena);
 // Where the outputs of a run are to go, of any kind of problem: as runner_run_one takes it.
@@ -274,7 +274,8 @@ bool problem_is_strict(const Problem *problem); // by its math, and nothing keep
 // small.c -----------------------------------------------------------------------------
 
 // The problem at small sizes, with data whose outputs are what the interpreter says. NULL,
-// and why: there are no such sizes. Owner: the caller; the data are the arena's.
+// and why: there are no such sizes, or (why NULL) it cannot hold the integers of any.
+// Owner: the caller; the data are the arena's.
 Problem *problem_small(const Problem *problem, Arena *arena, ProblemData **data,
                        const char **why);
 

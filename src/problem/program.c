@@ -135,16 +135,10 @@ static Argument *program_arguments(const Problem *problem, Arena *arena, int *n)
 // Data --------------------------------------------------------------------------------
 
 static bool read_plane(const InputFiles *files, const char *name, const Type *type,
-                       const RunnerBuffer *into, Arena *arena, Diags *diags)
+                       const RunnerBuffer *into, Diags *diags)
 {
     const char *file = input_file(files, name);
-    Value *read;
-    if (!file)
-        return true;
-    if (!npy_read(file, arena, type, &read, diags))
-        return false;
-    data_pack(into, read->plane[0]);
-    return true;
+    return !file || npy_read(file, type, (void *)(uintptr_t)into->init, diags);
 }
 
 static bool read_inputs(const Problem *problem, const InputFiles *files,
@@ -159,7 +153,7 @@ static bool read_inputs(const Problem *problem, const InputFiles *files,
         for (int k = 0; k < n; k++) {
             const char *name =
                 n == 1 ? param->name : arena_printf(arena, "%s_%d", param->name, k);
-            if (!read_plane(files, name, plane[k], at++, arena, diags))
+            if (!read_plane(files, name, plane[k], at++, diags))
                 return false;
         }
     }
@@ -183,11 +177,8 @@ static bool program_expect(const Problem *problem, ProblemData *data, const char
 static bool program_write(const Problem *problem, const ProblemData *data, int output,
                           const void *raw, const char *path, Diags *diags)
 {
-    AutoArena *arena = arena_new();
-    Value *value = value_new(arena, problem->bound->main->body->type);
-    const RunnerBuffer *buffer = &data->buffer[data->output[output]];
-    scalar_unpack(buffer->scalar, raw, buffer->count, value->plane[output]);
-    return npy_write(path, value, output, diags);
+
+    return npy_write(path, problem->bound->main->body->type, output, raw, diags);
 }
 
 // Variants --------------------------------------------------------------------------------

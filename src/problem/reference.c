@@ -490,12 +490,18 @@ static bool stays_near(const Problem *small, const ProblemData *data,
                far, moved);
 }
 
-static bool agrees_when_small(const Problem *problem, RefSite *site, Diags *diags)
+// checked: how the reference was checked, if not by the interpreter.
+static bool agrees_when_small(const Problem *problem, RefSite *site, const char **checked,
+                              Diags *diags)
 {
     AutoArena *scratch = arena_new();
     ProblemData *data;
     const char *why;
     Problem *small = problem_small(problem, scratch, &data, &why);
+    if (!small && !why) {
+        *checked = "by itself: the interpreter holds no integers beyond 2^53";
+        return true;
+    }
     if (!small)
         return diag_world(diags, "R002",
                           "the reference cannot be checked at small sizes: %s", why);
@@ -817,7 +823,7 @@ static bool compute_at(const Problem *problem, ProblemData *data, RefSite *site,
     const char *checked = interpreted ? "as the interpreter"
                           : opaque    ? opaque_text(opaque, arena)
                                       : "checked against the interpreter at small sizes";
-    if (!interpreted && !opaque && !agrees_when_small(problem, site, diags))
+    if (!interpreted && !opaque && !agrees_when_small(problem, site, &checked, diags))
         return false;
     Diags *said = interpreted ? &quiet : diags;
     bool ran = run_in_time(problem, data, interpreted, site, arena, said);

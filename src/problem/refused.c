@@ -20,6 +20,11 @@ const Diag *refused_as_wrong(const Diags *said)
     return NULL;
 }
 
+bool said_beyond(const Diags *said)
+{
+    return said->list.len && strcmp(said->list.at[0].code, "R008") == 0;
+}
+
 static bool no_expression(const Expr *e, const void *none)
 {
     return false;

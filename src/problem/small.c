@@ -16,11 +16,25 @@ double interpret_least(const Problem *problem)
     return work.float_flops + work.double_flops + work.bytes / sizeof(double);
 }
 
+// Integers that a double cannot hold, of 8 bytes.
+static bool is_beyond(const RunnerBuffer *buffer)
+{
+    const ScalarInfo *info = &scalar_info[buffer->scalar];
+    const int64_t *x = buffer->init;
+    for (int64_t i = 0; info->integer && info->bytes == 8 && i < buffer->count; i++)
+        if ((uint64_t)x[i] + (1ull << 53) > 1ull << 54)
+            return true;
+    return false;
+}
+
 bool interpret(const Problem *problem, ProblemData *data, int64_t most, Arena *arena,
                Diags *said)
 {
     Value *expect;
     AutoArena *scratch = arena_new();
+    for (int k = 0; k < data->ninput; k++)
+        if (is_beyond(&data->buffer[k]))
+            return diag_error(said, span_none, "R008", "an input beyond 2^53");
     bool ok = ir_eval(problem->bound, data_inputs(problem, data, scratch), scratch, &expect,
                       most, said);
     if (ok)
@@ -64,6 +78,11 @@ Problem *problem_small(const Problem *problem, Arena *arena, ProblemData **data,
         *data = data_random(small, 1, arena);
         if (interpret(small, *data, INTERPRETER_QUOTA, arena, &quiet))
             return small;
+        if (said_beyond(&quiet)) {
+            *why = NULL;
+            problem_free(small);
+            return NULL;
+        }
         if (refused_as_wrong(&quiet))
             *why = arena_printf(arena, "%s: %s", problem_label(small), first_said(&quiet));
         problem_free(small);

@@ -124,6 +124,25 @@ for fold in 'reduce(+, 1, a)' 'map(\i -> reduce(\s v -> s + v*v, a[i], a), array
     done
 done
 
+# Integers of 64 bits, which no double holds: files keep them, and the plain kernel is the reference.
+printf '%s\n' 'size N def main(a: [N]long) = map(\v -> (v * 6364136223846793 + 1442695040888963) >> 3, a)' >"$tmp/long.fw"
+"$PYTHON" - "$tmp/long.npy" <<'END'
+import struct, sys
+with open(sys.argv[1], "wb") as f:
+    head = "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }"
+    f.write(b"\x93NUMPY\x01\x00\x76\x00" + head.ljust(117).encode() + b"\n")
+    f.write(struct.pack("<3q", 2**62 + 1, -(2**63) + 1, 3))
+END
+for device in host opencl:0; do
+    passes "long on $device" "$FOREWARP" run "$tmp/long.fw" -s N=3 --in a="$tmp/long.npy" -d $device --check -o "$tmp/longer.npy"
+    "$PYTHON" - "$tmp/longer.npy" <<'END' && ok "its bits on $device" || not_ok "its bits on $device"
+import struct, sys
+wrap = lambda x: (x + 2**63) % 2**64 - 2**63
+got = struct.unpack("<3q", open(sys.argv[1], "rb").read()[-24:])
+assert got == tuple(wrap(v * 6364136223846793 + 1442695040888963) >> 3 for v in (2**62 + 1, -(2**63) + 1, 3)), got
+END
+done
+
 passes "run --check" "$FOREWARP" run examples/jacobi2d.fw -s N=100,M=70 --check --json "$tmp/j"
 holds "json: time" "$tmp/j" 'j["time_ns"] > 0'
 holds "json: error" "$tmp/j" '0 <= j["max_error"] < 1e-5'

@@ -197,6 +197,7 @@ static bool read_npy(const uint8_t *data, size_t size)
 {
     Text t = text_open(data, size);
     int64_t shape[] = {4, 6}, raw[24];
+    float values[24];
     NpyLayout layout = {"<i4", shape, 2, 4};
     const char *path = as_file("a.npy", data, size);
     Diags other; // each seed is right for one of the two ways to read
@@ -205,9 +206,8 @@ static bool read_npy(const uint8_t *data, size_t size)
     Ir *ir = ir_new();
     Source source = {"<program>", "def f(a: [4][6]float): [4][6]float = a", 38};
     Program *program = ir_parse(ir, &source, &t.diags);
-    Value *value;
     if (program && ir_infer(program, &t.diags))
-        npy_read(path, t.arena, program->main->params[0]->type, &value, &t.diags);
+        npy_read(path, program->main->params[0]->type, values, &t.diags);
     if (other.errors == 0)
         t.diags.errors = 0;
     ir_free(ir);

@@ -67,6 +67,10 @@ static void test_check(void **state)
     assert_true(isinf(check.max_error));
     const int32_t a[] = {1, 1000000}, b[] = {1, 1000001};
     assert_int_equal(check_compare(S_INT, a, b, 2, (Allowed){NULL, 1, 1}).first_wrong, 1);
+    const int64_t wide[] = {7, 1ll << 60}, other[] = {7, (1ll << 60) + 1};
+    assert_int_equal(
+        check_compare(S_LONG, wide, other, 2, (Allowed){NULL, 1, 1}).first_wrong, 1);
+    assert_int_equal(check_compare(S_ULONG, wide, wide, 2, (Allowed){NULL, 1, 1}).wrong, 0);
     const float zero[] = {0, 0};
     assert_true(check_scale(S_FLOAT, zero, 2) > 0);
     // An error before it hides no infinity.

@@ -2,6 +2,7 @@
 //
 // .npy files: every type there and back, the bytes of a known file, and every way in which
 // a file can be wrong.
+#include "measure/measure.h"
 #include "problem/npy.h"
 
 #include <setjmp.h>
@@ -51,14 +52,34 @@ static const Type *array(Fixture *f, int64_t len, const Type *elem)
     return type_array(f->arena, arith_const(f->ir->arith, len), elem);
 }
 
+static bool write_plane(Fixture *f, const Value *value, int plane)
+{
+    Scalar scalar = value->scalar[plane];
+    int64_t n = value->count[plane];
+    void *raw = arena_raw(f->arena, (size_t)MAX(n, 1) * scalar_device_bytes(scalar));
+    scalar_pack(scalar, value->plane[plane], n, raw);
+    return npy_write(f->path, value->type, plane, raw, &f->diags);
+}
+
+static bool read_value(Fixture *f, const Type *type, Value **value)
+{
+    *value = value_new(f->arena, type);
+    Scalar scalar = (*value)->scalar[0];
+    int64_t n = (*value)->count[0];
+    void *raw = arena_raw(f->arena, (size_t)MAX(n, 1) * scalar_device_bytes(scalar));
+    bool ok = npy_read(f->path, type, raw, &f->diags);
+    scalar_unpack(scalar, raw, ok ? n : 0, (*value)->plane[0]);
+    return ok;
+}
+
 // There and back --------------------------------------------------------------------
 
 static void round_trip(Fixture *f, const Type *type)
 {
     Value *value = value_new(f->arena, type), *back;
     value_random(value, 3);
-    assert_true(npy_write(f->path, value, 0, &f->diags));
-    assert_true(npy_read(f->path, f->arena, type, &back, &f->diags));
+    assert_true(write_plane(f, value, 0));
+    assert_true(read_value(f, type, &back));
     assert_int_equal(back->count[0], value->count[0]);
     assert_memory_equal(back->plane[0], value->plane[0],
                         (size_t)value->count[0] * sizeof(double));
@@ -87,8 +108,8 @@ static void test_special_numbers(void **state)
         Value *value = value_new(f->arena, type), *back;
         for (int i = 0; i < COUNTOF(x); i++)
             value->plane[0][i] = scalar_round((Scalar)s, x[i]);
-        assert_true(npy_write(f->path, value, 0, &f->diags));
-        assert_true(npy_read(f->path, f->arena, type, &back, &f->diags));
+        assert_true(write_plane(f, value, 0));
+        assert_true(read_value(f, type, &back));
         for (int i = 0; i < COUNTOF(x); i++) {
             double want = value->plane[0][i], got = back->plane[0][i];
             assert_true(isnan(want) ? isnan(got)
@@ -103,7 +124,7 @@ static void test_known_bytes(void **state)
     Value *value = value_new(f->arena, array(f, 1, array(f, 2, type_scalar(S_FLOAT))));
     value->plane[0][0] = 1;
     value->plane[0][1] = -2;
-    assert_true(npy_write(f->path, value, 0, &f->diags));
+    assert_true(write_plane(f, value, 0));
     Buf file = buf_new();
     assert_true(file_read(f->path, FILE_DATA_MOST, &file));
     static const char head[] = "\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': "
@@ -115,6 +136,20 @@ static void test_known_bytes(void **state)
     buf_release(&file);
 }
 
+// Through a double they would lose their last digits.
+static void test_long_numbers(void **state)
+{
+    Fixture *f = *state;
+    const uint64_t x[] = {(1ull << 53) + 1, (1ull << 63) - 1, ~0ull - 1};
+    uint64_t back[COUNTOF(x)];
+    for (int s = S_LONG; s <= S_ULONG; s++) {
+        const Type *type = array(f, COUNTOF(x), type_scalar((Scalar)s));
+        assert_true(npy_write(f->path, type, 0, x, &f->diags));
+        assert_true(npy_read(f->path, type, back, &f->diags));
+        assert_memory_equal(back, x, sizeof x);
+    }
+}
+
 // Each plane of a tuple is a file; its shape is that of the arrays on the way to it.
 static void test_planes(void **state)
 {
@@ -123,13 +158,12 @@ static void test_planes(void **state)
     const Type *item[] = {type_scalar(S_FLOAT), inner};
     Value *value = value_new(f->arena, array(f, 2, type_tuple(f->arena, item, 2)));
     value_random(value, 1);
-    assert_true(npy_write(f->path, value, 1, &f->diags));
+    assert_true(write_plane(f, value, 1));
     Value *back;
-    assert_true(npy_read(f->path, f->arena, array(f, 2, inner), &back, &f->diags));
+    assert_true(read_value(f, array(f, 2, inner), &back));
     assert_memory_equal(back->plane[0], value->plane[1], 6 * sizeof(double));
-    assert_true(npy_write(f->path, value, 0, &f->diags));
-    assert_true(
-        npy_read(f->path, f->arena, array(f, 2, type_scalar(S_FLOAT)), &back, &f->diags));
+    assert_true(write_plane(f, value, 0));
+    assert_true(read_value(f, array(f, 2, type_scalar(S_FLOAT)), &back));
 }
 
 // What can be wrong ----------------------------------------------------------------------
@@ -157,7 +191,7 @@ static bool read_floats(Fixture *f)
 {
     Value *value;
     const Type *type = array(f, 2, array(f, 3, type_scalar(S_FLOAT)));
-    return npy_read(f->path, f->arena, type, &value, &f->diags);
+    return read_value(f, type, &value);
 }
 
 static const struct {
@@ -230,7 +264,7 @@ static void test_world(void **state)
     assert_false(read_floats(f)); // there is no file
     assert_int_equal(f->diags.world, 1);
     snprintf(f->path, sizeof f->path, "%s/no/a.npy", f->dir);
-    assert_false(npy_write(f->path, value_new(f->arena, type_scalar(S_INT)), 0, &f->diags));
+    assert_false(write_plane(f, value_new(f->arena, type_scalar(S_INT)), 0));
     assert_int_equal(f->diags.world, 2);
     assert_string_equal(f->diags.list.at[1].code, "N001");
 }
@@ -239,9 +273,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_round_trips), TEST(test_special_numbers), TEST(test_known_bytes),
-        TEST(test_planes),      TEST(test_headers),         TEST(test_prefixes),
-        TEST(test_world),
+        TEST(test_round_trips),  TEST(test_special_numbers), TEST(test_known_bytes),
+        TEST(test_long_numbers), TEST(test_planes),          TEST(test_headers),
+        TEST(test_prefixes),     TEST(test_world),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,6 +41,18 @@ Found pass_run(RefPass pass);
 void pass_unpack(Scalar scalar, const void *from, int64_t at, int64_t n, double *to);
 void pass_pack(Scalar scalar, const double *from, int64_t at, int64_t n, char *to);
 
+// bounded.c -------------------------------------------------------------------------------
+
+// Room for the pairs of a buffer, of values and bounds; what it holds at first, without a
+// bound. Owner: arena.
+RunnerBuffer pairs_of(const RunnerBuffer *from, Arena *arena);
+// An input as it is, but for halfs, which C++ does not have.
+RunnerBuffer pairs_read(const RunnerBuffer *from, Arena *arena);
+// Takes what an output must be, and its bounds, out of the pairs that the reference wrote.
+void pairs_take(RunnerBuffer *to, const void *pairs, Arena *arena);
+// The least float that is not less.
+float float_above(double x);
+
 // small.c --------------------------------------------------------------------------------
 
 // Scalar operations the interpreter may spend, about 2 s.

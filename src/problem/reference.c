@@ -8,7 +8,6 @@
 
 #include "problem/pass.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -91,101 +90,6 @@ static bool interpretable(const Problem *problem, int64_t most)
            outputs <= INTERPRETER_OUTPUTS && interpret_least(problem) <= (double)most;
 }
 
-// Buffers of numbers with bounds ---------------------------------------------------------
-
-static Scalar scalar_of_pairs(Scalar scalar)
-{
-    return scalar == S_HALF || scalar == S_BF16 ? S_FLOAT : scalar;
-}
-
-static void spread_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
-{
-    double value[CHUNK], both[2 * CHUNK] = {0};
-    pass_unpack(pass->buffer->scalar, pass->buffer->init, at, n, value);
-    for (int64_t k = 0; k < n; k++)
-        both[2 * k] = value[k];
-    pass_pack(scalar_of_pairs(pass->buffer->scalar), both, 2 * at, 2 * n, pass->to);
-}
-
-// Room for the pairs of a buffer; what it holds at first, without a bound.
-static RunnerBuffer as_pairs(const RunnerBuffer *from, Arena *arena)
-{
-    RunnerBuffer to = {.name = from->name,
-                       .scalar = scalar_of_pairs(from->scalar),
-                       .count = 2 * from->count};
-    if (!from->init)
-        return to;
-    char *init = arena_raw(arena, runner_buffer_bytes(&to));
-    pass_run((RefPass){.chunk = spread_chunk, .buffer = from, .to = init});
-    to.init = init;
-    return to;
-}
-
-static void widen_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
-{
-    double value[CHUNK];
-    pass_unpack(pass->buffer->scalar, pass->buffer->init, at, n, value);
-    pass_pack(scalar_of_pairs(pass->buffer->scalar), value, at, n, pass->to);
-}
-
-// An input as it is, but for halfs, which C++ does not have.
-static RunnerBuffer as_read(const RunnerBuffer *from, Arena *arena)
-{
-    RunnerBuffer to = *from;
-    to.scalar = scalar_of_pairs(from->scalar);
-    if (to.scalar == from->scalar)
-        return to;
-    char *init = arena_raw(arena, runner_buffer_bytes(&to));
-    pass_run((RefPass){.chunk = widen_chunk, .buffer = from, .to = init});
-    to.init = init;
-    return to;
-}
-
-// The least float that is not less.
-static float float_above(double x)
-{
-    float f = (float)x;
-    return f < x ? nextafterf(f, INFINITY) : f;
-}
-
-// The largest number of a floating type.
-static double scalar_most(Scalar scalar)
-{
-    return scalar == S_HALF ? 65504 : scalar == S_DOUBLE ? DBL_MAX : FLT_MAX;
-}
-
-static void take_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
-{
-    Scalar scalar = pass->buffer->scalar;
-    double both[2 * CHUNK], value[CHUNK], packed[CHUNK];
-    pass_unpack(scalar_of_pairs(scalar), pass->raw, 2 * at, 2 * n, both);
-    for (int64_t k = 0; k < n; k++)
-        value[k] = both[2 * k];
-    pass_pack(scalar, value, at, n, pass->to);
-    pass_unpack(scalar, pass->to, at, n, packed);
-    for (int64_t k = 0; k < n; k++) {
-        double by = both[2 * k + 1];
-        if (isfinite(value[k]) && packed[k] != value[k])
-            by += fabs(packed[k] - value[k]);
-        if (by > 0 && isfinite(value[k]) && fabs(value[k]) + by > scalar_most(scalar))
-            by = INFINITY; // an infinity is as near
-        pass->bound[at + k] = scalar_info[scalar].floating ? float_above(by)
-                              : by != 0                    ? INFINITY
-                                                           : 0;
-    }
-}
-
-// Takes what an output must be, and the bounds, out of the pairs that the reference wrote.
-static void take_pairs(RunnerBuffer *to, const void *pairs, Arena *arena)
-{
-    char *expect = arena_raw(arena, runner_buffer_bytes(to));
-    float *bound = arena_raw(arena, (size_t)to->count * sizeof *bound);
-    pass_run((RefPass){
-        .chunk = take_chunk, .buffer = to, .raw = pairs, .to = expect, .bound = bound});
-    to->expect = expect;
-    to->bound = bound;
-}
-
 // The plain kernel with bounds ------------------------------------------------------------
 
 // Inputs that a launch binds to what others are bound to, too, are there a second time, as
@@ -202,15 +106,15 @@ static Layout lay_out(const ProblemData *data, const Unit *unit, Arena *arena)
                      .n = data->nbuffer,
                      .pairs = NEW_ARRAY(arena, int, MAX(data->ninput, 1))};
     for (int i = 0; i < data->nbuffer; i++)
-        layout.buffer[i] = i < data->ninput ? as_read(&data->buffer[i], arena)
-                                            : as_pairs(&data->buffer[i], arena);
+        layout.buffer[i] = i < data->ninput ? pairs_read(&data->buffer[i], arena)
+                                            : pairs_of(&data->buffer[i], arena);
     VEC_EACH_REF(const Launch *, launch, &unit->launches)
         for (int k = 0; k < launch->kernel->params.len; k++) {
             int number = launch->buffer[k]->number;
             if (!launch->kernel->params.at[k]->formal || number >= data->ninput ||
                 layout.pairs[number])
                 continue;
-            layout.buffer[layout.n] = as_pairs(&data->buffer[number], arena);
+            layout.buffer[layout.n] = pairs_of(&data->buffer[number], arena);
             layout.pairs[number] = layout.n++;
         }
     return layout;
@@ -266,7 +170,7 @@ static bool run_bounded(RefSite *site, const Candidate *candidate, ProblemData *
         raw[k] = arena_raw(scratch, runner_buffer_bytes(&layout.buffer[k]));
     bool ok = compute(site, &job, layout.n, layout.buffer, raw, data, diags);
     for (int k = data->ninput; ok && k < data->nbuffer; k++)
-        take_pairs(&data->buffer[k], raw[k], arena);
+        pairs_take(&data->buffer[k], raw[k], arena);
     return ok;
 }
 

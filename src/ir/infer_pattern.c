@@ -620,6 +620,7 @@ static bool pad_amount(Infer *in, const Expr *e, int d, int side, const Arith *l
     Needs reach = {.dim = d, .what = "a length of at least ", .a = n};
     Needs one = {.dim = d, .what = "a length of at least 1"};
     switch (e->mode) {
+    case PAD_UNREAD:
     case PAD_CLAMP: return need_nonneg(in, e, arith_addc(in->ir->arith, len, -1), len, one);
     case PAD_MIRROR:
     case PAD_WRAP: return need_nonneg(in, e, arith_sub(in->ir->arith, len, n), len, reach);

@@ -112,6 +112,7 @@ static bool pad_inside(PadMode mode, int64_t len, int64_t *i)
     if (*i >= 0 && *i < len)
         return true;
     switch (mode) {
+    case PAD_UNREAD:
     case PAD_CLAMP: *i = *i < 0 ? 0 : len - 1; return true;
     case PAD_MIRROR: *i = *i < 0 ? -1 - *i : 2 * len - 1 - *i; return true;
     case PAD_WRAP: *i = *i < 0 ? *i + len : *i - len; return true;

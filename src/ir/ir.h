@@ -106,8 +106,9 @@ extern const PatternInfo pattern_info[PATTERNS];
 // Is it a view through which values can be written, by the inverse of its index function?
 bool pattern_inverts(Pattern pattern);
 
-typedef enum { PAD_CLAMP, PAD_MIRROR, PAD_WRAP, PAD_CONSTANT } PadMode;
-extern const char *const pad_mode_name[3]; // clamp, mirror, wrap
+// PAD_UNREAD: elements on which nothing depends, whichever are cheapest to read.
+typedef enum { PAD_CLAMP, PAD_MIRROR, PAD_WRAP, PAD_UNREAD, PAD_CONSTANT } PadMode;
+extern const char *const pad_mode_name[PAD_CONSTANT]; // clamp, mirror, wrap, unread
 
 // Expressions ------------------------------------------------------------------------
 

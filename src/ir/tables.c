@@ -84,7 +84,7 @@ const PatternInfo pattern_info[PATTERNS] = {
 #undef PATTERN
 };
 
-const char *const pad_mode_name[3] = {"clamp", "mirror", "wrap"};
+const char *const pad_mode_name[PAD_CONSTANT] = {"clamp", "mirror", "wrap", "unread"};
 
 bool pattern_inverts(Pattern pattern)
 {

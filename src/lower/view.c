@@ -148,11 +148,30 @@ enum { INDEX_PARTS_MAX = 4000 };
 
 // Indexing ----------------------------------------------------------------------------
 
+// The last vector at most, so that what lies side by side can be loaded at once; NULL: its
+// place is not known.
+static const Arith *in_last_vector(Lower *l, const Arith *i, const Arith *len)
+{
+    ArithCtx *c = l->ctx;
+    const int64_t width = l->options->vector, value = i->kind == A_SUM ? i->value : 0;
+    const Arith *lane = arith_const(c, width > 1 ? (value % width + width) % width : 0);
+    const Arith *first = arith_sub(c, i, lane), *last = arith_addc(c, len, -width);
+    if (width < 2 || arith_multiple(c, first) % width || arith_multiple(c, len) % width ||
+        !arith_nonneg(c, last))
+        return NULL;
+    first = arith_max(c, first, arith_const(c, 0));
+    return arith_add(c, arith_min(c, first, last), lane);
+}
+
 static const Arith *boundary(Lower *l, PadMode mode, const Arith *i, const Arith *len)
 {
     ArithCtx *c = l->ctx;
     const Arith *zero = arith_const(c, 0), *last = arith_addc(c, len, -1);
+    const Arith *near = mode == PAD_UNREAD ? in_last_vector(l, i, len) : NULL;
+    if (near)
+        return near;
     switch (mode) {
+    case PAD_UNREAD:
     case PAD_CLAMP: return arith_min(c, arith_max(c, i, zero), last);
     case PAD_MIRROR:
         i = arith_max(c, i, arith_sub(c, arith_const(c, -1), i));

@@ -218,6 +218,14 @@ Expr *pad_far(Rewrite *rw, int dims, const Arith *const *k, Expr *in)
     return make(rw, P_PAD, dims, both, NULL, in); // the mode is clamp, the first one
 }
 
+Expr *pad_unread(Rewrite *rw, int dims, const Arith *const *k, Expr *in)
+{
+    Expr *whole = pad_far(rw, dims, k, in);
+    if (whole != in)
+        whole->mode = PAD_UNREAD;
+    return whole;
+}
+
 Expr *cut(Rewrite *rw, const Expr *original, const Arith *const *k, int dims, Expr *in)
 {
     if (all_zero(rw, k, dims))

@@ -29,7 +29,7 @@ static Expr *picked(Rewrite *rw, Param *array, Param *pair, int side)
 static Expr *parts_of(Rewrite *rw, const Expr *in, int64_t n, const Arith **more)
 {
     *more = missing(rw, in->type->len, n);
-    Expr *whole = pad_far(rw, 1, more, copy_of(rw, in));
+    Expr *whole = pad_unread(rw, 1, more, copy_of(rw, in));
     return make_sized(rw, P_SPLIT, num(rw, n), whole);
 }
 

@@ -21,11 +21,11 @@ static Expr *before_parts(Rewrite *rw, const Expr *scan, Expr *prefixes)
     return make_pad(rw, 1, both, start_value(rw, scan->arg[0]), prefixes);
 }
 
-// The elements split into parts of n; the last one ends with copies of the last element.
+// The elements split into parts of n; no prefix depends on what the last one ends with.
 static Expr *parts_of(Rewrite *rw, Expr *in, const Arith *len, int64_t n)
 {
     const Arith *k = missing(rw, len, n);
-    return make_sized(rw, P_SPLIT, num(rw, n), pad_far(rw, 1, &k, in));
+    return make_sized(rw, P_SPLIT, num(rw, n), pad_unread(rw, 1, &k, in));
 }
 
 // Whole arrays ----------------------------------------------------------------------------

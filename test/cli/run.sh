@@ -94,6 +94,14 @@ passes "vectors of maps in maps" grep -q "(const float4 \*)&g" "$tmp/rows.cu"
 "$FOREWARP" emit examples/scal.fw -s N=1003 --target cuda -p "lx=8 bx=4 vec=4" >"$tmp/scal.cu"
 passes "vectors at an odd length" grep -q "(float4 \*)&out" "$tmp/scal.cu"
 
+# Parts that do not divide an array are filled up with what loads as vectors.
+echo 'size N def prefix(a: [N]float) = scan(+, 0, a)' >"$tmp/prefix.fw"
+"$FOREWARP" emit "$tmp/prefix.fw" -s N=1000004 --target cuda --device-model nvidia-h200 -p "lanes=4 hold=local" >"$tmp/prefix.cu"
+passes "vectors of parts" grep -q "(const float4 \*)&a\[min(4096\*wx + 4\*lx, 1000000)\]" "$tmp/prefix.cu"
+"$FOREWARP" emit examples/mm.fw -s N=1000,M=1000,K=1000 --target cuda --device-model nvidia-h200 \
+    -p "product=blocks lx=16 ly=16 bx=4 by=4 cx=2 vec=4 stage=8" >"$tmp/mm.cu"
+passes "vectors of tiles" grep -A1 "(const float4 \*)&b" "$tmp/mm.cu"
+
 # Keyed folds whose values are arrays: added up, in a tuple, and read in another order than written.
 for fold in 'map(\k v -> (k % 4, v)) |> reduceBy(4, \s v -> zip(s, v) |> map(+), array(M, \i -> 0.0))' \
     'map(\k v -> (k % 4, (v, 1))) |> reduceBy(4, \s v -> (zip(s.0, v.0) |> map(max), s.1 + v.1), (array(M, \i -> 0.0), 0))' \

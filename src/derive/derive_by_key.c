@@ -159,7 +159,8 @@ static void choose_items(const Derivation *d, Point *point)
         ((double)items * room < ITEMS || (k->columns && k->columns / beside * items < ALL)))
         items *= 2;
     set_number(d, point, "lx", MIN(items, d->device.max_group));
-    set_number(d, point, "lanes", 4);
+    if (d->program->math != MATH_STRICT) // all points would have them
+        set_number(d, point, "lanes", 4);
 }
 
 void keyed_plain(const Derivation *d, Point *point)

@@ -321,6 +321,28 @@ static bool costs_nothing(const Expr *value)
     return is_view(value) || value->kind == E_PARAM || value->kind == E_LITERAL;
 }
 
+static bool is_param(const Expr *e, const void *none)
+{
+    return e->kind == E_PARAM;
+}
+
+static bool has_data_index(const Expr *e, const void *none)
+{
+    return e->kind == E_AT && expr_find(e->arg[1], is_param, NULL);
+}
+
+static bool is_pattern(const Expr *e, const void *none)
+{
+    return e->kind == E_PATTERN;
+}
+
+// A scalar that is read where another one says: only kernels read the other one.
+static bool is_looked_up(const Expr *value)
+{
+    return type_is_scalar(value->type) && !expr_find(value, is_pattern, NULL) &&
+           expr_find(value, has_data_index, NULL);
+}
+
 Path join_outer(DeriveWalk *w, Path at)
 {
     while (!w->deep && is_map(walk_node(w, at)) &&
@@ -607,7 +629,8 @@ static void name_folded(DeriveWalk *w, Path at)
 static Path normal_lets(DeriveWalk *w, Path at, bool host)
 {
     while (!w->deep && walk_node(w, at)->kind == E_LET) {
-        if (costs_nothing(walk_node(w, at)->arg[0]) &&
+        const Expr *value = walk_node(w, at)->arg[0];
+        if ((costs_nothing(value) || (host && is_looked_up(value))) &&
             walk_apply_plain(w, RULE_LET_INLINE, at))
             continue;
         normal_at(w, walk_below(w, at, 0), host);

@@ -132,9 +132,8 @@ static Stm *for_one(TaskSharing *t, Stm *stm)
 static Stm *share_out(TaskSharing *t, Stm *outer)
 {
     Stm *loop = choose_loop(outer);
-    int64_t extent = TASKS + 1;
     int64_t size = block_any(&loop->body, is_of_items, NULL) ? 1 : block_size(loop);
-    if (arith_is_const(loop->extent, &extent) && extent <= size)
+    if (arith_most(loop->extent) <= size)
         return for_one(t, outer);
     if (size > 1)
         divide(t, loop, size);

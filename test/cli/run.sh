@@ -94,6 +94,20 @@ passes "vectors of maps in maps" grep -q "(const float4 \*)&g" "$tmp/rows.cu"
 "$FOREWARP" emit examples/scal.fw -s N=1003 --target cuda -p "lx=8 bx=4 vec=4" >"$tmp/scal.cu"
 passes "vectors at an odd length" grep -q "(float4 \*)&out" "$tmp/scal.cu"
 
+# Scalars that are looked up by data outside of maps, an array no longer than the work of one task, and folds by key
+# whose order no bit shows, in strict arithmetic.
+while read -r sizes options program; do
+    printf '%s\n' "$program" >"$tmp/small.fw"
+    for device in host opencl:0; do
+        passes "$program on $device" "$FOREWARP" run "$tmp/small.fw" -s "$sizes" -d $device --check $options
+    done
+done <<'END'
+N=9 --math=standard size N def f(k: [N]int, x: [N]float) = let q = x[k[0] % N] + 1 in let r = q * x[k[1] % N] in map(\e -> e * r + q, x)
+N=9,T=5 --math=standard size N, T def f(a: [T]float, x: [N]float) = iterate(T, \i v -> (i + 1, let q = a[i] in map(\e -> e + q, v)), (0, x)).1
+K=5 --math=standard size K generic 1..100 def f(y: [K]float) = map(\v -> v + 1, y)
+N=50 --math=strict size N def f(k: [N]int) = reduceBy(5, max, 0, zip(k, k))
+END
+
 # Parts that do not divide an array are filled up with what loads as vectors.
 echo 'size N def prefix(a: [N]float) = scan(+, 0, a)' >"$tmp/prefix.fw"
 "$FOREWARP" emit "$tmp/prefix.fw" -s N=1000004 --target cuda --device-model nvidia-h200 -p "lanes=4 hold=local" >"$tmp/prefix.cu"

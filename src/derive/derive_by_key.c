@@ -160,7 +160,7 @@ static void choose_items(const Derivation *d, Point *point)
         items *= 2;
     set_number(d, point, "lx", MIN(items, d->device.max_group));
     if (d->program->math != MATH_STRICT) // all points would have them
-        set_number(d, point, "lanes", 4);
+        set_number(d, point, "lanes", k->wide ? 2 : 4);
 }
 
 void keyed_plain(const Derivation *d, Point *point)

@@ -336,11 +336,10 @@ static bool is_pattern(const Expr *e, const void *none)
     return e->kind == E_PATTERN;
 }
 
-// A scalar that is read where another one says: only kernels read the other one.
+// Is it read where a scalar says, which only kernels read?
 static bool is_looked_up(const Expr *value)
 {
-    return type_is_scalar(value->type) && !expr_find(value, is_pattern, NULL) &&
-           expr_find(value, has_data_index, NULL);
+    return !expr_find(value, is_pattern, NULL) && expr_find(value, has_data_index, NULL);
 }
 
 Path join_outer(DeriveWalk *w, Path at)
@@ -645,6 +644,8 @@ static void normal_at(DeriveWalk *w, Path at, bool host)
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
     if (!expr)
         return;
+    if (host && expr->kind == E_AT && is_looked_up(expr))
+        walk_apply_plain(w, RULE_ELEMENTS_OF, at);
     if (expr->kind == E_PATTERN && walk_apply_plain(w, RULE_START_APART, at)) {
         normal_at(w, at, host);
         return;

@@ -461,3 +461,21 @@ Expr *rule_startApart(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return fold ? expr_let(rw->ir, found, rest, result)
                 : make_map(rw, 1, make_lambda(rw, found, result), rest);
 }
+
+// An array in an array, element by element: where a kernel reads which one it is.
+Expr *rule_elementsOf(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    int dims = at->type ? type_depth(at->type) : 0;
+    if (at->kind != E_AT || dims < 1 || dims > DIMS_MAX)
+        return NULL;
+    const Arith *len[DIMS_MAX];
+    Param *param[DIMS_MAX];
+    Expr *element = copy_of(rw, at);
+    for (int k = 0; k < dims; k++) {
+        len[k] = len_of(at, k);
+        param[k] = fresh(rw, "j");
+        element = expr_at(rw->ir, element, use(rw, param[k]));
+    }
+    return expr_pattern(rw->ir, P_ARRAY, dims, 0, len,
+                        expr_lambda(rw->ir, param, dims, element), NULL, 0);
+}

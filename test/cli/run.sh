@@ -104,6 +104,7 @@ while read -r sizes options program; do
 done <<'END'
 N=9 --math=standard size N def f(k: [N]int, x: [N]float) = let q = x[k[0] % N] + 1 in let r = q * x[k[1] % N] in map(\e -> e * r + q, x)
 N=9,T=5 --math=standard size N, T def f(a: [T]float, x: [N]float) = iterate(T, \i v -> (i + 1, let q = a[i] in map(\e -> e + q, v)), (0, x)).1
+N=9,T=5 --math=standard size N, T def f(a: [T][N]float, x: [N]float) = iterate(T, \i v -> (i + 1, let q = a[i] in zip(q, v) |> map(\a b -> a + b * q[0])), (0, x)).1
 K=5 --math=standard size K generic 1..100 def f(y: [K]float) = map(\v -> v + 1, y)
 N=50 --math=strict size N def f(k: [N]int) = reduceBy(5, max, 0, zip(k, k))
 END

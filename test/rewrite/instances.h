@@ -105,6 +105,8 @@ static const Instance instances[] = {
      "root", ""},
     {"reduceByParts", "def p(x: [N]int) = reduceBy(5, +, 0, map(\\v -> (v % 6, v), x))",
      "root", "123 124"},
+    {"elementsOf", "def p(x: [N][M]int) = x[2 % N]", "root", ""},
+    {"elementsOf", "def p(x: [N][M][K]int) = x[0]", "root", ""},
     {"startApart",
      "def p(x: [N]int, y: [N]int) = reduce(\\(s, m, q) (v, w) -> (s + v * w, max(m, v), q "
      "* (1 + "

@@ -79,7 +79,7 @@ enum {
 };
 int op_level(Op op);                            // of an infix operation
 const Type *name_is_type(const char *name);     // a scalar or vector type, or NULL
-bool name_is_mode(const char *name, int *mode); // clamp, mirror, wrap, unread, unread
+bool name_is_mode(const char *name, int *mode); // clamp, mirror, wrap, unread
 // True if the word belongs to the language, so that nothing else may be called so.
 bool name_is_reserved(const char *name);
 

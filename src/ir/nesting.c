@@ -62,6 +62,8 @@ static void check(Nesting *n, const Expr *e, Around around)
         return;
     if (expr_is(e, P_TOLOCAL) && !around.groups)
         refuse(n, e, "is outside mapWrg: local memory belongs to a group");
+    if (expr_is(e, P_TOLOCAL)) // all items fill it together, also for one of them each
+        around.items = 0;
     if (e->fun)
         check(n, e->fun, e->kind == E_PATTERN ? inside(n, e, around) : around);
     for (int i = 0; i < e->narg; i++)

@@ -177,7 +177,6 @@ static bool program_expect(const Problem *problem, ProblemData *data, const char
 static bool program_write(const Problem *problem, const ProblemData *data, int output,
                           const void *raw, const char *path, Diags *diags)
 {
-
     return npy_write(path, problem->bound->main->body->type, output, raw, diags);
 }
 

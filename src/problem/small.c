@@ -20,9 +20,10 @@ double interpret_least(const Problem *problem)
 static bool is_beyond(const RunnerBuffer *buffer)
 {
     const ScalarInfo *info = &scalar_info[buffer->scalar];
-    const int64_t *x = buffer->init;
+    const uint64_t least = info->kind == SCALAR_SIGNED ? -(1ull << 53) : 0;
+    const uint64_t *x = buffer->init;
     for (int64_t i = 0; info->integer && info->bytes == 8 && i < buffer->count; i++)
-        if ((uint64_t)x[i] + (1ull << 53) > 1ull << 54)
+        if (x[i] - least > (1ull << 53) - least)
             return true;
     return false;
 }

@@ -116,6 +116,8 @@ static const struct {
     {"a |> pad(1, 1, clamp) |> mapSeqSlide(3, 1, \\w -> w[0] + w[2])", "[N]float"},
     {"a |> mapSeq(\\x -> x) |> toGlobal", "[N]float"},
     {"a |> split(2) |> mapWrg0(toLocal)", "[N/2][2]float"},
+    {"a |> split(2) |> mapWrg0(\\r -> mapLcl0(\\x -> toLocal(mapLcl0(sqrt, r))[0] + x, r))",
+     "[N/2][2]float"},
     {"a |> toPrivate", "[N]float"},
     // Literals follow their surroundings.
     {"1", "int"},

@@ -8,8 +8,7 @@
 
 #include "rewrite/internal.h"
 
-// The fold of all elements that a keyed fold would be without its keys.
-static Expr *without_keys(Ir *ir, const Expr *keyed)
+Expr *without_keys(Ir *ir, const Expr *keyed)
 {
     Expr *fold = NEW(ir->arena, Expr), *values = NEW(ir->arena, Expr);
     const Type *elements = keyed->arg[1]->type;
@@ -45,11 +44,18 @@ bool keyed_updates(const Expr *keyed)
     return all;
 }
 
+// Can the function itself join what it made of parts? One operation can; others are tried.
+static bool joins_itself(Rewrite *rw, const Expr *keyed)
+{
+    const Expr *fold = without_keys(rw->ir, keyed);
+    return regroupable(fold) && (combined(fold->fun, -1) >= 0 || folds_by_parts(fold));
+}
+
 // What folds the results of parts: f itself, or its operations; NULL: nothing does.
 static Expr *joins_parts(Rewrite *rw, const Expr *keyed)
 {
     const Expr *f = keyed->fun;
-    if (regroupable(without_keys(rw->ir, keyed)))
+    if (joins_itself(rw, keyed))
         return copy_of(rw, f);
     if (!keyed_updates(keyed))
         return NULL;

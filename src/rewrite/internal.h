@@ -98,6 +98,8 @@ bool regroupable(const Expr *reduce);
 // Of \a e -> a o g(e), or g(e) o a: which argument g(e) is; else -1. i: of that component
 // of a function of tuples, (..., a.i o g(e), ...); -1: of all.
 int combined(const Expr *f, int i);
+// The fold of all elements that a keyed fold would be without its keys.
+Expr *without_keys(Ir *ir, const Expr *keyed);
 // As combined of all, where g is not the identity.
 int accumulated(const Expr *f);
 // Is it, or each component, a o g(e), where some g is not the identity? Results of parts

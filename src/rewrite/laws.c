@@ -82,7 +82,7 @@ bool is_commutative(const Expr *fold)
 // Associating -------------------------------------------------------------------------
 
 // Of TRIALS, TELLING must end in finite numbers; else nothing is known.
-enum { ELEMENTS = 6, LEAVES_MOST = 8, FREE_MOST = 16, TRIALS = 16, TELLING = 4 };
+enum { ELEMENTS = 6, LEAVES_MOST = 8, FREE_MOST = 16, TRIALS = 64, TELLING = 4 };
 enum { PARAMS_MOST = ELEMENTS * LEAVES_MOST + FREE_MOST };
 
 // The names that a function of scalars uses from outside; false where there are too many,
@@ -191,7 +191,8 @@ static bool ways_agree(const Value *value, int *told)
     return true;
 }
 
-// Draws numbers of both signs and of some size, once in four times whole ones.
+// Draws numbers of both signs and of some size, once in four times whole ones, and as often
+// many zeros, which flags may be.
 static void draw(Value *value, int seed, double by)
 {
     Rng rng = rng_new((uint64_t)seed);
@@ -210,7 +211,15 @@ static void draw(Value *value, int seed, double by)
             *x = scalar_round(scalar, (*x - 4) * by);
         else if (scalar != S_BOOL)
             *x = scalar_round(scalar, (*x - 1) * 4 * by);
+        if (seed / 64 % 4 == 0 && rng_below(&rng, 2))
+            *x = 0;
     }
+}
+
+static void make_positive(Value *value)
+{
+    for (int p = 0; p < value->nplane; p++)
+        value->plane[p][0] = fabs(value->plane[p][0]);
 }
 
 static void shift(Value *value, double by)
@@ -238,18 +247,21 @@ typedef struct {
 static void note_literal(const Expr *expr, void *user)
 {
     Literals *literals = user;
-    if (expr->kind == E_LITERAL)
+    if (expr->kind == E_LITERAL && expr->number != 0)
         VEC_PUSH(literals->arena, literals, expr->number);
     if (expr->kind == E_CALL && expr->callee->body)
         expr_each(expr->callee->body, note_literal, user);
 }
 
-// Of which size are the values of a draw? Some are as large as a constant of the function.
+// Of which size are the values of a draw? Some are as large as a constant of the function,
+// or as parts of it, so that sums come to it.
 static double size_of(const Law *law, int seed, int i)
 {
-    static const double size[] = {1, 10, 100};
-    double own = law->own.len && seed % 4 == 2 ? law->own.at[seed / 4 % law->own.len] : 0;
-    return own != 0 ? own : size[(seed * 64 + i) % COUNTOF(size)];
+    static const double size[] = {1, 10, 100}, part[] = {1, 0.3, 0.07};
+    const int own = law->own.len, turn = seed / 4;
+    if (own && seed % 4 == 2)
+        return law->own.at[turn % own] * part[(turn / own + turn) % COUNTOF(part)];
+    return size[(seed * 64 + i) % COUNTOF(size)];
 }
 
 static bool agrees_on(Ir *ir, Law *law, int seed)
@@ -260,6 +272,8 @@ static bool agrees_on(Ir *ir, Law *law, int seed)
     for (int i = 0; i < law->of.nparam; i++) {
         in[i] = value_new(law->arena, law->of.params[i]->type);
         draw(in[i], seed * 64 + i, size_of(law, seed, i));
+        if (seed % 8 == 2) // their sums grow
+            make_positive(in[i]);
         if (law->literals.len && seed % 2)
             shift(in[i], law->literals.at[(seed / 2 + i) % law->literals.len]);
     }
@@ -430,6 +444,8 @@ static void note_below(Ir *ir, const Expr *expr, const FoldLet *bound)
     bool tuples = is_dims(expr, P_REDUCE, 1) && expr->type->kind == T_TUPLE;
     if (tuples || is_dims(expr, P_SCAN, 1))
         note_law(ir, expr, bound);
+    if (expr_is(expr, P_REDUCEBY) && combined(expr->fun, -1) < 0)
+        note_law(ir, without_keys(ir, expr), bound);
     FoldLet let = {expr, bound};
     if (expr->fun)
         note_below(ir, expr->fun, bound);

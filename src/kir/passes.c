@@ -19,7 +19,9 @@ static bool check_pass(const Pass *pass, Kernel *kernel, const char *name, Diags
 bool kernel_finish(Pass *pass, Kernel *kernel, Diags *diags)
 {
     const KernelOptions *options = pass->options;
-    const bool loops = options->item_loops && (!options->tasks || kernel_has_tasks(kernel));
+    // Strips are copied by all items of a group, which wait for each other.
+    const bool tasks = !options->strip && kernel_has_tasks(kernel);
+    const bool loops = options->item_loops && (!options->tasks || tasks);
     kernel_collect(pass, kernel);
     bool ok = check_pass(pass, kernel, "start", diags);
 #define PASS(name, condition)                                                              \

@@ -331,15 +331,15 @@ static bool has_data_index(const Expr *e, const void *none)
     return e->kind == E_AT && expr_find(e->arg[1], is_param, NULL);
 }
 
-static bool is_pattern(const Expr *e, const void *none)
+static bool is_computed(const Expr *e, const void *none)
 {
-    return e->kind == E_PATTERN;
+    return e->kind == E_PATTERN && !is_view(e);
 }
 
 // Is it read where a scalar says, which only kernels read?
 static bool is_looked_up(const Expr *value)
 {
-    return !expr_find(value, is_pattern, NULL) && expr_find(value, has_data_index, NULL);
+    return !expr_find(value, is_computed, NULL) && expr_find(value, has_data_index, NULL);
 }
 
 Path join_outer(DeriveWalk *w, Path at)
@@ -644,8 +644,9 @@ static void normal_at(DeriveWalk *w, Path at, bool host)
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
     if (!expr)
         return;
-    if (host && expr->kind == E_AT && is_looked_up(expr))
-        walk_apply_plain(w, RULE_ELEMENTS_OF, at);
+    if (host && expr->kind == E_AT && is_looked_up(expr) &&
+        !walk_apply_plain(w, RULE_ELEMENTS_OF, at))
+        return;
     if (expr->kind == E_PATTERN && walk_apply_plain(w, RULE_START_APART, at)) {
         normal_at(w, at, host);
         return;
@@ -731,4 +732,8 @@ void derive_normalise(DeriveWalk *w, Path at)
     hoist_folds(w, at, true, true);
     find_axes(w->r.expr, &w->axes);
     normal_at(w, at, true);
+    while (!w->deep && walk_node(w, at)->kind == E_LET)
+        at = walk_below(w, at, 1);
+    if (!w->deep && is_looked_up(walk_node(w, at)))
+        walk_apply_plain(w, RULE_ONLY_ELEMENT, at);
 }

@@ -462,6 +462,16 @@ Expr *rule_startApart(Rewrite *rw, const Expr *at, const RuleArgs *args)
                 : make_map(rw, 1, make_lambda(rw, found, result), rest);
 }
 
+// A scalar as the only element of a map.
+Expr *rule_onlyElement(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (at->kind == E_LAMBDA || !at->type || !type_is_scalar(at->type) || !at_host(rw))
+        return NULL;
+    Expr *only = make_map(rw, 1, make_lambda(rw, fresh(rw, "only"), copy_of(rw, at)),
+                          counting(rw, num(rw, 1)));
+    return expr_at(rw->ir, only, expr_num(rw->ir, num(rw, 0)));
+}
+
 // An array in an array, element by element: where a kernel reads which one it is.
 Expr *rule_elementsOf(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {

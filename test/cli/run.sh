@@ -105,9 +105,20 @@ done <<'END'
 N=9 --math=standard size N def f(k: [N]int, x: [N]float) = let q = x[k[0] % N] + 1 in let r = q * x[k[1] % N] in map(\e -> e * r + q, x)
 N=9,T=5 --math=standard size N, T def f(a: [T]float, x: [N]float) = iterate(T, \i v -> (i + 1, let q = a[i] in map(\e -> e + q, v)), (0, x)).1
 N=9,T=5 --math=standard size N, T def f(a: [T][N]float, x: [N]float) = iterate(T, \i v -> (i + 1, let q = a[i] in zip(q, v) |> map(\a b -> a + b * q[0])), (0, x)).1
+N=9,M=5 --math=standard size N, M def f(x: [N][M]float, k: [3]int) = x[k[0] % N][k[1] % M]
+N=9 --math=standard size N def f(x, y: [N]float, k: [3]int) = let z = zip(x, y) in let t = z[k[0] % N] in map(\e -> e + t.0 + t.1, x)
+N=400 --math=standard size N def f(k: [N]int, a: [N]int) = reduceBy(8, \x y -> if y > 1000 then 0 else x + y, 7, zip(k, map(\v -> v * 150, a)))
+N=300 --math=standard size N def f(f: [N]int, a: [N]float) = scan(\p q -> (max(p.0, q.0), if q.0 != 0 then q.1 else p.1 + q.1), (0, 5.0), zip(map(\v -> v % 2, f), a))
 K=5 --math=standard size K generic 1..100 def f(y: [K]float) = map(\v -> v + 1, y)
 N=50 --math=strict size N def f(k: [N]int) = reduceBy(5, max, 0, zip(k, k))
 END
+
+# Strips of rows, for whose copies items wait for each other; sums by key of columns, in any order.
+echo 'size N, M def f(a: [M][N]int): [N][M]int = map(scan(+, 0), transpose(a))' >"$tmp/strips.fw"
+passes "strips of few items" "$FOREWARP" run "$tmp/strips.fw" -s N=400,M=50 -d opencl:0 -p 'lx=2 strip=16 load=now' --check
+printf '%s\n' 'size N, M, K def f(k: [N][M]int, a: [N][M]float): [M][K]float = map(\c -> reduceBy(K, +, 0, c), transpose(zip2(k, a)))' \
+    >"$tmp/columns.fw"
+passes "sums by key in any order" "$FOREWARP" run "$tmp/columns.fw" -s N=300,M=37,K=200 -d opencl:0 --check -p 'lx=256 keys=all groups=16'
 
 # Parts that do not divide an array are filled up with what loads as vectors.
 echo 'size N def prefix(a: [N]float) = scan(+, 0, a)' >"$tmp/prefix.fw"

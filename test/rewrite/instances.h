@@ -105,6 +105,7 @@ static const Instance instances[] = {
      "root", ""},
     {"reduceByParts", "def p(x: [N]int) = reduceBy(5, +, 0, map(\\v -> (v % 6, v), x))",
      "root", "123 124"},
+    {"onlyElement", "def p(x: [N]int) = x[2 % N] + 1", "root", ""},
     {"elementsOf", "def p(x: [N][M]int) = x[2 % N]", "root", ""},
     {"elementsOf", "def p(x: [N][M][K]int) = x[0]", "root", ""},
     {"startApart",

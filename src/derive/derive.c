@@ -220,6 +220,13 @@ static int64_t length_along(const Type *type, int k)
     return type->kind == T_ARRAY && arith_is_const(type->len, &length) ? length : 0;
 }
 
+Path walk_below_lets(DeriveWalk *w, Path at)
+{
+    while (!w->deep && walk_node(w, at)->kind == E_LET)
+        at = walk_below(w, at, 1);
+    return at;
+}
+
 Path walk_map_below(DeriveWalk *w, Path at)
 {
     while (!w->deep && !is_map(walk_node(w, at)))
@@ -327,9 +334,7 @@ static void derive_product(DeriveWalk *w, Path at)
         walk_apply(w, RULE_STAGE_TILES, block, &w->stage, 1);
     else if (w->unroll && shared_length(walk_node(w, block)) <= UNROLL_MOST)
         walk_apply_plain(w, RULE_REDUCE_UNROLL, block);
-    Path last = block; // a tile that the others leave some of
-    while (!w->deep && walk_node(w, last)->kind == E_LET)
-        last = walk_below(w, last, 1);
+    Path last = walk_below_lets(w, block); // a tile that the others leave some of
     const Expr *before =
         !w->deep && walk_node(w, last)->narg ? walk_node(w, last)->arg[0] : NULL;
     if (before && expr_is(before, P_REDSEQ))

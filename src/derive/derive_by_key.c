@@ -15,22 +15,23 @@ bool is_keyed_map(const Expr *expr)
     return is_map(expr) && expr->dims == 1 && expr_is(expr->fun->arg[0], P_REDUCEBY);
 }
 
-static bool has_wide(const Type *type)
+static bool has_scalar(const Type *type, bool is(const ScalarInfo *info))
 {
     for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
-        if (has_wide(type->item[i]))
+        if (has_scalar(type->item[i], is))
             return true;
-    return type->kind == T_SCALAR && scalar_info[type->scalar].bytes > 4;
+    return type->kind == T_SCALAR && is(&scalar_info[type->scalar]);
 }
 
-// Floats that a long sum leaves too few digits.
-static bool has_short_float(const Type *type)
+static bool is_wide(const ScalarInfo *info)
 {
-    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
-        if (has_short_float(type->item[i]))
-            return true;
-    return type->kind == T_SCALAR && scalar_info[type->scalar].floating &&
-           scalar_info[type->scalar].bytes <= 4;
+    return info->bytes > 4;
+}
+
+// A float that a long sum leaves too few digits.
+static bool is_short_float(const ScalarInfo *info)
+{
+    return info->floating && !is_wide(info);
 }
 
 void note_keyed(Shape *shape, const Expr *expr)
@@ -46,12 +47,12 @@ void note_keyed(Shape *shape, const Expr *expr)
     k->bytes = MAX(k->bytes, type_bytes(keyed->type, NULL, NULL));
     k->elements = MAX(k->elements, arith_most(keyed->arg[1]->type->len));
     k->alone |= !keyed_updates(keyed);
-    k->wide |= has_wide(elem);
+    k->wide |= has_scalar(elem, is_wide);
     k->whole |= !map;
     if (map && reads_columns(expr))
         k->columns = MAX(k->columns, arith_most(expr->type->len));
     k->shows |= order_shows(keyed);
-    k->coarse |= order_shows(keyed) && has_short_float(elem);
+    k->coarse |= order_shows(keyed) && has_scalar(elem, is_short_float);
     shape->dims = MAX(shape->dims, 1);
 }
 
@@ -94,22 +95,23 @@ void add_keyed_params(Derivation *d, Diags *diags)
     const Keyed *k = &d->shape.keyed;
     const char *who[3] = {"item"};
     int n = 1;
+    const bool group = may_update(d) && fits(d), all = may_update(d) && are_short(k);
     if (!k->keys)
         return;
-    if (may_update(d) && fits(d))
+    if (group)
         who[n++] = "group";
-    if (may_update(d) && are_short(k))
+    if (all)
         who[n++] = "all";
     space_add_words(d->space, "keys", who, n);
     if (space_find(d->space, "groups") < 0)
         space_add_ints(d->space, "groups", groups, COUNTOF(groups));
     if (k->whole && groups_least(k) > 1)
         constrain(d, diags, "%sgroups * (1 + %d * (keys == 'item')) >= %lld",
-                  may_update(d) && are_short(k) ? "keys == 'all' or " : "",
-                  ITEMS_OF_GROUP - 1, (long long)groups_least(k));
+                  all ? "keys == 'all' or " : "", ITEMS_OF_GROUP - 1,
+                  (long long)groups_least(k));
     if (n > 1 && space_find(d->space, "lanes") < 0)
         space_add_ints(d->space, "lanes", lanes, COUNTOF(lanes));
-    if (!may_update(d) || !fits(d))
+    if (!group)
         return;
     space_add_ints(d->space, "copies", copies, COUNTOF(copies));
     if (k->columns)

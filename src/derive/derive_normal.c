@@ -713,9 +713,7 @@ static void name_results(DeriveWalk *w)
 bool folds_again(DeriveWalk *w, bool windows)
 {
     bool changed = false;
-    Path at = {0};
-    while (!w->deep && walk_node(w, at)->kind == E_LET)
-        at = walk_below(w, at, 1);
+    Path at = walk_below_lets(w, (Path){0});
     for (int64_t all = windows; at.n > 0;) {
         at.n--;
         changed |= walk_apply(w, RULE_FOLD_AGAIN, at, &all, 1);
@@ -732,8 +730,7 @@ void derive_normalise(DeriveWalk *w, Path at)
     hoist_folds(w, at, true, true);
     find_axes(w->r.expr, &w->axes);
     normal_at(w, at, true);
-    while (!w->deep && walk_node(w, at)->kind == E_LET)
-        at = walk_below(w, at, 1);
+    at = walk_below_lets(w, at);
     if (!w->deep && is_looked_up(walk_node(w, at)))
         walk_apply_plain(w, RULE_ONLY_ELEMENT, at);
 }

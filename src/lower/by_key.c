@@ -66,7 +66,7 @@ static void update_element(Lower *l, const KeyedFold *k, const View *key, const 
     const Arith *at = value_index(l, view_read(l, key), k->expr->span);
     const Arith *end = arith_addc(l->ctx, k->expr->type->len, -1);
     const Arith *inside[] = {at, arith_sub(l->ctx, end, at)};
-    Outside outside = {l->block, l->side, arith_facts(l->ctx)};
+    Outside outside = side_now(l);
     guard_open(l, inside, 2);
     const View *place = view_elem(l, k->out, at);
     const View *arg[] = {place, value};

@@ -547,7 +547,7 @@ static void copy_scalar(Lower *l, const View *from, const View *out)
 {
     if (never_written(l, out))
         return;
-    Outside outside = {l->block, l->side, arith_facts(l->ctx)};
+    Outside outside = side_now(l);
     out = open_guards(l, out);
     store(l, out, view_read(l, from));
     side_close(l, outside);
@@ -608,7 +608,7 @@ static bool is_behind_guards(const Lower *l, const MapLoop *map)
 static void map_step(Lower *l, void *user, const Arith *iter)
 {
     MapLoop map = *(MapLoop *)user;
-    Outside outside = {l->block, l->side, arith_facts(l->ctx)};
+    Outside outside = side_now(l);
     map.out = view_elem(l, map.out, iter);
     if (is_behind_guards(l, &map)) {
         if (never_written(l, map.out))
@@ -806,7 +806,7 @@ static void gen_scalar(Lower *l, const Expr *expr, const Env *env, const View *o
     if (never_written(l, out))
         return;
     const KExpr *value = fold_ahead(l, expr, env, out);
-    Outside outside = {l->block, l->side, arith_facts(l->ctx)};
+    Outside outside = side_now(l);
     out = open_guards(l, out);
     store(l, out, value ? value : view_read(l, eval(l, expr, env)));
     side_close(l, outside);
@@ -847,7 +847,7 @@ void gen(Lower *l, const Expr *expr, const Env *env, const View *out)
         place = place->src;
     if (l->kernel && place->kind == V_MEM && is_of_one_item(expr)) {
         // What the items share is done by all of them, whatever guards the result.
-        Outside outside = {l->block, l->side, arith_facts(l->ctx)};
+        Outside outside = side_now(l);
         if (expr->kind == E_LET)
             gen_let(l, expr, env, out);
         else

@@ -26,10 +26,15 @@ const Side *sides_new(Lower *l, const KExpr *cond)
     return side;
 }
 
+Outside side_now(const Lower *l)
+{
+    return (Outside){l->block, l->side, arith_facts(l->ctx)};
+}
+
 // At host level there are no statements, and kernels begin outside all sides.
 Outside side_open(Lower *l, const Side *side, Block *block)
 {
-    Outside outside = {l->block, l->side, arith_facts(l->ctx)};
+    Outside outside = side_now(l);
     if (l->block) {
         l->block = block;
         l->side = side;

@@ -174,6 +174,7 @@ typedef struct {
     int facts;
 } Outside;
 const Side *sides_new(Lower *l, const KExpr *cond);
+Outside side_now(const Lower *l); // to come back to, by side_close
 Outside side_open(Lower *l, const Side *side, Block *block);
 void side_assume(Lower *l, const Side *side); // until it is closed
 void side_close(Lower *l, Outside outside);

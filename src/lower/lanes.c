@@ -65,7 +65,7 @@ static void turn_step(Lower *l, void *user, const Arith *iter)
     const Arith *one = arith_const(l->ctx, 1);
     const Arith *at = arith_add(l->ctx, arith_mulc(l->ctx, iter, t->items), t->item);
     const Arith *left = arith_sub(l->ctx, arith_addc(l->ctx, t->extent, -1), at);
-    Outside outside = {l->block, l->side, arith_facts(l->ctx)};
+    Outside outside = side_now(l);
     if (arith_multiple(l->ctx, t->extent) % t->items)
         guard_open(l, &left, 1);
     l->inside[LOOP_LCL]++; // an item's own work
@@ -106,7 +106,7 @@ static const View *join_warps(Lower *l, const Expr *expr, const Env *env, const 
     const View *tile = buffers_new(l, type, MEM_LOCAL, ROLE_TEMP, 0, "tile");
     const Arith *lane = arith_mod(l->ctx, l->item[0], arith_const(l->ctx, LANES));
     const Arith *first = arith_mulc(l->ctx, lane, -1);
-    Outside outside = {l->block, l->side, arith_facts(l->ctx)};
+    Outside outside = side_now(l);
     guard_open(l, &first, 1);
     gen_copy(l, acc, view_elem(l, tile, arith_divc(l->ctx, l->item[0], LANES)));
     side_close(l, outside);

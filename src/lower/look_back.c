@@ -92,7 +92,7 @@ static void wait_step(Lower *l, void *user, const Arith *i)
     const View *place = view_elem(l, t->tile, i);
     const Arith *left = arith_addc(l->ctx, arith_sub(l->ctx, b->count, i), -1);
     gen_copy(l, b->start, place);
-    Outside outside = {l->block, l->side, arith_facts(l->ctx)};
+    Outside outside = side_now(l);
     guard_open(l, &left, 1);
     gen_copy(l, told(l, b, b->expr->type, arith_add(l->ctx, b->first, i), 0), place);
     side_close(l, outside);
@@ -189,7 +189,7 @@ static void tell_block(Lower *l, LookBack *b, const Arith *i, int64_t parts,
 {
     const Arith *in_block = arith_mod(l->ctx, i, arith_const(l->ctx, parts));
     const Arith *last = arith_addc(l->ctx, in_block, 1 - parts);
-    Outside outside = {l->block, l->side, arith_facts(l->ctx)};
+    Outside outside = side_now(l);
     guard_open(l, &last, 1);
     tell_all(l, b, both(l, b, before, own), index);
     side_close(l, outside);

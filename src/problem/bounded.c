@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Buffers of numbers with bounds, as the plain kernel in C++ writes them: each element is a
-// pair, a value and how far a right kernel may be from it (of integers: whether it is in
-// doubt).
+// pair, a value and how far a right kernel may be from it (of what is exact: whether it
+// is in doubt).
 
 #include "problem/pass.h"
 
@@ -15,8 +15,8 @@ static Scalar scalar_of_pairs(Scalar scalar)
     return scalar == S_HALF || scalar == S_BF16 ? S_FLOAT : scalar;
 }
 
-// Integers as they are: a double does not hold all of 8 bytes.
-static void spread_integers(const RefPass *pass, int64_t at, int64_t n)
+// Integers and truth values as they are: a double does not hold all integers of 8 bytes.
+static void spread_exact(const RefPass *pass, int64_t at, int64_t n)
 {
     const size_t size = scalar_device_bytes(pass->buffer->scalar);
     const char *from = (const char *)pass->buffer->init + (size_t)at * size;
@@ -29,8 +29,8 @@ static void spread_integers(const RefPass *pass, int64_t at, int64_t n)
 
 static void spread_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
-    if (scalar_info[pass->buffer->scalar].integer) {
-        spread_integers(pass, at, n);
+    if (!scalar_info[pass->buffer->scalar].floating) {
+        spread_exact(pass, at, n);
         return;
     }
     double value[CHUNK], both[2 * CHUNK] = {0};
@@ -84,7 +84,7 @@ static double scalar_most(Scalar scalar)
     return scalar == S_HALF ? 65504 : scalar == S_DOUBLE ? DBL_MAX : FLT_MAX;
 }
 
-static void take_integers(const RefPass *pass, int64_t at, int64_t n)
+static void take_exact(const RefPass *pass, int64_t at, int64_t n)
 {
     const size_t size = scalar_device_bytes(pass->buffer->scalar);
     const char *from = (const char *)pass->raw + (size_t)at * 2 * size;
@@ -97,8 +97,8 @@ static void take_integers(const RefPass *pass, int64_t at, int64_t n)
 static void take_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
     Scalar scalar = pass->buffer->scalar;
-    if (scalar_info[scalar].integer) {
-        take_integers(pass, at, n);
+    if (!scalar_info[scalar].floating) {
+        take_exact(pass, at, n);
         return;
     }
     double both[2 * CHUNK], value[CHUNK], packed[CHUNK];
@@ -113,9 +113,7 @@ static void take_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
             by += fabs(packed[k] - value[k]);
         if (by > 0 && isfinite(value[k]) && fabs(value[k]) + by > scalar_most(scalar))
             by = INFINITY; // an infinity is as near
-        pass->bound[at + k] = scalar_info[scalar].floating ? float_above(by)
-                              : by != 0                    ? INFINITY
-                                                           : 0;
+        pass->bound[at + k] = float_above(by);
     }
 }
 

@@ -26,7 +26,7 @@ static const char magic[] = "\x93NUMPY";
 // Shapes -------------------------------------------------------------------------------
 
 typedef struct {
-    int n; // of a type it may be more than there is room for: see type_shape
+    int n; // of a type it may be more than there is room for: see type_layout
     int64_t len[NPY_DIMS_MAX];
 } NpyShape;
 
@@ -64,13 +64,19 @@ static bool shape_of(const Type *type, int *plane, NpyShape *shape, Scalar *scal
     return false;
 }
 
-// Those of a plane that is there; false with a diagnostic if NumPy has no such array.
-static bool type_shape(const char *path, const Type *type, int plane, NpyShape *shape,
-                       Scalar *scalar, Diags *diags)
+// How a plane that is there lies in a file: shape is to live as long. False with a
+// diagnostic if NumPy has no such array.
+static bool type_layout(const char *path, const Type *type, int plane, NpyShape *shape,
+                        NpyLayout *layout, Diags *diags)
 {
     int left = plane;
-    if (!shape_of(type, &left, shape, scalar))
+    Scalar scalar = S_FLOAT;
+    if (!shape_of(type, &left, shape, &scalar))
         BUG("no plane %d", plane);
+    *layout = (NpyLayout){.dtype = scalar_info[scalar].dtype,
+                          .shape = shape->len,
+                          .ndim = shape->n,
+                          .bytes = scalar_info[scalar].bytes};
     return shape->n <= NPY_DIMS_MAX ||
            diag_error(diags, span_none, "N007",
                       "%s: an array of %d dimensions; a .npy file has at most %d", path,
@@ -330,20 +336,17 @@ bool npy_read_raw(const char *path, const NpyLayout *layout, void *to, Diags *di
 
 bool npy_read(const char *path, const Type *expected, void *to, Diags *diags)
 {
-    NpyFile n = {.path = path, .diags = diags};
-    AutoArena *arena = arena_new();
     NpyShape shape = {0};
-    Scalar scalar = S_FLOAT;
-    if (!type_shape(path, expected, 0, &shape, &scalar, diags))
+    NpyLayout layout;
+    if (!type_layout(path, expected, 0, &shape, &layout, diags) ||
+        !npy_read_raw(path, &layout, to, diags))
         return false;
-    n.need = scalar_info[scalar].bytes;
-    for (int i = 0; i < shape.n; i++)
-        n.need *= shape.len[i];
-    bool ok = open_numbers(&n, arena, &shape, scalar_info[scalar].dtype);
-    ok = close_numbers(&n, ok, ok ? take_bytes(n.fd, to, n.need) : 0);
-    for (int64_t i = 0; ok && scalar == S_BOOL && i < n.need; i++)
+    int64_t bytes;
+    layout_shape(&layout, &bytes);
+    const bool truth = layout.dtype == scalar_info[S_BOOL].dtype;
+    for (int64_t i = 0; truth && i < bytes; i++)
         ((char *)to)[i] = ((char *)to)[i] != 0;
-    return ok;
+    return true;
 }
 
 // Writing ------------------------------------------------------------------------------
@@ -373,22 +376,6 @@ static bool write_file(const char *path, Buf *file, Diags *diags)
     return ok || diag_world(diags, "N001", "cannot write %s: %s", path, strerror(saved));
 }
 
-bool npy_write(const char *path, const Type *type, int plane, const void *from,
-               Diags *diags)
-{
-    NpyShape shape = {0};
-    Scalar scalar = S_FLOAT;
-    if (!type_shape(path, type, plane, &shape, &scalar, diags))
-        return false;
-    size_t bytes = (size_t)scalar_info[scalar].bytes;
-    for (int i = 0; i < shape.n; i++)
-        bytes *= (size_t)shape.len[i];
-    Buf file = buf_new();
-    write_header(&file, &shape, scalar_info[scalar].dtype);
-    buf_write(&file, from, bytes);
-    return write_file(path, &file, diags);
-}
-
 void npy_header(const NpyLayout *layout, Buf *out)
 {
     int64_t bytes;
@@ -405,4 +392,13 @@ bool npy_write_raw(const char *path, const NpyLayout *layout, const void *from,
     npy_header(layout, &file);
     buf_write(&file, from, (size_t)bytes);
     return write_file(path, &file, diags);
+}
+
+bool npy_write(const char *path, const Type *type, int plane, const void *from,
+               Diags *diags)
+{
+    NpyShape shape = {0};
+    NpyLayout layout;
+    return type_layout(path, type, plane, &shape, &layout, diags) &&
+           npy_write_raw(path, &layout, from, diags);
 }

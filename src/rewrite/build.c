@@ -218,12 +218,13 @@ Expr *pad_far(Rewrite *rw, int dims, const Arith *const *k, Expr *in)
     return make(rw, P_PAD, dims, both, NULL, in); // the mode is clamp, the first one
 }
 
-Expr *pad_unread(Rewrite *rw, int dims, const Arith *const *k, Expr *in)
+Expr *split_unread(Rewrite *rw, Expr *in, const Arith *len, int64_t n)
 {
-    Expr *whole = pad_far(rw, dims, k, in);
+    const Arith *k = missing(rw, len, n);
+    Expr *whole = pad_far(rw, 1, &k, in);
     if (whole != in)
         whole->mode = PAD_UNREAD;
-    return whole;
+    return make_sized(rw, P_SPLIT, num(rw, n), whole);
 }
 
 Expr *cut(Rewrite *rw, const Expr *original, const Arith *const *k, int dims, Expr *in)

@@ -60,8 +60,9 @@ Expr *literal_of(Rewrite *rw, const Type *type, int number);
 void settle_literals(Expr *expr);
 // Extends an array at its far ends by k each (clamp), and cuts again: nothing where k is 0.
 Expr *pad_far(Rewrite *rw, int dims, const Arith *const *k, Expr *in);
-// The same where no result depends on what the elements are.
-Expr *pad_unread(Rewrite *rw, int dims, const Arith *const *k, Expr *in);
+// An array of that length in parts of n; no result may depend on what the last one ends
+// with.
+Expr *split_unread(Rewrite *rw, Expr *in, const Arith *len, int64_t n);
 Expr *cut(Rewrite *rw, const Expr *original, const Arith *const *k, int dims, Expr *in);
 const Arith *num(Rewrite *rw, int64_t value);
 // What must be added to a length so that n divides it.

@@ -253,8 +253,8 @@ static void note_literal(const Expr *expr, void *user)
         expr_each(expr->callee->body, note_literal, user);
 }
 
-// Of which size are the values of a draw? Some are as large as a constant of the function,
-// or as parts of it, so that sums come to it.
+// How large the values of a draw are. Some are as large as a constant of the function, or
+// as parts of it, so that sums come to it.
 static double size_of(const Law *law, int seed, int i)
 {
     static const double size[] = {1, 10, 100}, part[] = {1, 0.3, 0.07};

@@ -25,14 +25,6 @@ static Expr *picked(Rewrite *rw, Param *array, Param *pair, int side)
     return expr_at(rw->ir, use(rw, array), expr_get(rw->ir, use(rw, pair), side));
 }
 
-// Parts of n elements of in, the last one filled up.
-static Expr *parts_of(Rewrite *rw, const Expr *in, int64_t n, const Arith **more)
-{
-    *more = missing(rw, in->type->len, n);
-    Expr *whole = pad_unread(rw, 1, more, copy_of(rw, in));
-    return make_sized(rw, P_SPLIT, num(rw, n), whole);
-}
-
 // The tile's elements by their numbers in it, so that whoever copies the tile elsewhere has
 // only to look there.
 Expr *rule_productTile(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -48,11 +40,13 @@ Expr *rule_productTile(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Param *xs = fresh(rw, "rows"), *ys = fresh(rw, "columns"), *t = fresh(rw, "t");
     Expr *body = expr_replace(rw->ir, inner->fun->arg[0], x, picked(rw, xs, t, 0));
     body = expr_replace(rw->ir, body, y, picked(rw, ys, t, 1));
-    const Arith *len[] = {num(rw, n), num(rw, m)}, *more[2];
+    const Arith *len[] = {num(rw, n), num(rw, m)}, *rows = at->arg[0]->type->len,
+                *columns = inner->arg[0]->type->len,
+                *more[] = {missing(rw, rows, n), missing(rw, columns, m)};
     Expr *tile = make_map(rw, 2, make_lambda(rw, t, body), index_pair(rw, len));
-    Expr *right = parts_of(rw, inner->arg[0], m, &more[1]);
+    Expr *right = split_unread(rw, copy_of(rw, inner->arg[0]), columns, m);
     Expr *line = make_map(rw, 1, make_lambda(rw, ys, tile), right);
-    Expr *left = parts_of(rw, at->arg[0], n, &more[0]);
+    Expr *left = split_unread(rw, copy_of(rw, at->arg[0]), rows, n);
     Expr *tiles = make_map(rw, 1, make_lambda(rw, xs, line), left);
     return cut(rw, at, more, 2, make(rw, P_JOIN, 2, NULL, NULL, tiles));
 }

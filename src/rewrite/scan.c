@@ -21,13 +21,6 @@ static Expr *before_parts(Rewrite *rw, const Expr *scan, Expr *prefixes)
     return make_pad(rw, 1, both, start_value(rw, scan->arg[0]), prefixes);
 }
 
-// The elements split into parts of n; no prefix depends on what the last one ends with.
-static Expr *parts_of(Rewrite *rw, Expr *in, const Arith *len, int64_t n)
-{
-    const Arith *k = missing(rw, len, n);
-    return make_sized(rw, P_SPLIT, num(rw, n), pad_unread(rw, 1, &k, in));
-}
-
 // Whole arrays ----------------------------------------------------------------------------
 
 const Expr *scan_read(const Expr *expr)
@@ -86,7 +79,7 @@ static Expr *totals_of(Rewrite *rw, const Expr *scan, int64_t n)
     Param *part = fresh(rw, "part");
     Expr *each = fold_like(rw, scan, P_REDUCE, use(rw, part));
     return make_map(rw, 1, make_lambda(rw, part, each),
-                    parts_of(rw, copy_of(rw, scan->arg[1]), len_of(scan, 0), n));
+                    split_unread(rw, copy_of(rw, scan->arg[1]), len_of(scan, 0), n));
 }
 
 // Parts of n of what is folded, with an element of `second` each, and of what else a map
@@ -98,11 +91,11 @@ static Expr *zip_parts(Rewrite *rw, const Expr *at, const Expr *scan, int64_t n,
     const Expr *in = at == scan ? scan : at->arg[0];
     Expr **all = NEW_ARRAY(rw->ir->arena, Expr *, in->narg + 2);
     int nall = 2;
-    all[0] = parts_of(rw, copy_of(rw, scan->arg[1]), len, n);
+    all[0] = split_unread(rw, copy_of(rw, scan->arg[1]), len, n);
     all[1] = second;
     for (int i = 0; in != scan && i < in->narg; i++)
         if (in->arg[i] != scan)
-            all[nall++] = parts_of(rw, copy_of(rw, in->arg[i]), len, n);
+            all[nall++] = split_unread(rw, copy_of(rw, in->arg[i]), len, n);
     return make_zip(rw, 1, all, nall);
 }
 
@@ -147,8 +140,7 @@ static Expr *room_for(Rewrite *rw, const Expr *scan, int64_t parts, const Arith 
     const Arith *words = num(rw, type_pieces(scan->type->elem)),
                 *m = num(rw, parts + parts / 3 + LEVELS_MOST);
     const Arith *all = arith_mul(rw->ir->arith, arith_mul(rw->ir->arith, n, m), words);
-    Expr *zero =
-        expr_op(rw->ir, op_cast(S_LONG), expr_literal(rw->ir, 0, false), NULL, NULL);
+    Expr *zero = cast_value(rw, S_LONG, S_INT, expr_literal(rw->ir, 0, false));
     Expr *room = make_map(rw, 1, make_lambda(rw, fresh(rw, "i"), zero), counting(rw, all));
     room = make_sized(rw, P_SPLIT, turned ? n : m, make_sized(rw, P_SPLIT, words, room));
     return turned ? make1(rw, P_TRANSPOSE, room) : room;
@@ -304,7 +296,7 @@ static Expr *own_prefixes(Rewrite *rw, Levels *t, Expr *in, int64_t len, int64_t
 {
     Param *part = fresh(rw, "part");
     Expr *each = fold_like(rw, t->scan, P_SCANSEQ, use(rw, part));
-    Expr *parts = parts_of(rw, in, num(rw, len), n);
+    Expr *parts = split_unread(rw, in, num(rw, len), n);
     return level(rw, t, "own",
                  make(rw, P_MAPLCL, 1, NULL, make_lambda(rw, part, each), parts));
 }

@@ -177,7 +177,7 @@ bool tune_take_small(Tune *t);
 
 // tune.c --------------------------------------------------------------------------------
 
-// Of a runner for these data; without peers.
+// The settings of a runner for these data, without peers.
 RunnerConfig tune_runner_config(const Tune *t, const ProblemData *data);
 
 // tune_search.c -------------------------------------------------------------------------

@@ -26,8 +26,8 @@
 enum { DIAGONAL = 6, INSIDE = 12, TUNED = 3, NAMES = 4, CORNERS = 2 * NAMES };
 enum { SIZES = DIAGONAL + CORNERS + INSIDE, ASKED = (1 << NAMES) - 1 };
 enum { KEPT = 3, POOL = (TUNED + CORNERS) * KEPT };
-// Of the budget of a kernel's trials, what is left to the runs at other sizes; of time,
-// when the tunings and the checks are to be done.
+// CROSS_SHARE: one of so many trials of each kernel is left to the runs at other sizes.
+// TUNED_BY and CHECKED_BY: parts of the time, after which tunings and checks are done.
 enum { TRIALS = 60, CROSS_SHARE = 5, CHECKS = 3 };
 static const double TUNED_BY = 0.6, CHECKED_BY = 0.75;
 
@@ -41,7 +41,7 @@ typedef struct {
     int nname, nasked;
     int64_t *size[SIZES]; // the values of these
     Problem *at[SIZES];
-    // Of the trials of a tuning; 0: only what was found elsewhere is run.
+    // Parts of the trials of a tuning; 0: only what was found elsewhere is run.
     double share[SIZES];
     int nsize;
     double top; // part of the way through the ranges that is looked at

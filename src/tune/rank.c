@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 enum { POINTS_ALL = 20000, POINTS_SAMPLE = 10000, TASK_POINTS = 4 };
-// Of a climb: rounds, points whose neighbours are looked at in each, neighbours of each.
+// A climb has so many rounds, each of which looks at so many neighbours of each centre.
 enum { ROUNDS = 6, CENTRES = 8, NEAR = 32 };
 
 // What a thread works with: a program of its own.

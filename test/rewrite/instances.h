@@ -109,9 +109,8 @@ static const Instance instances[] = {
     {"elementsOf", "def p(x: [N][M]int) = x[2 % N]", "root", ""},
     {"elementsOf", "def p(x: [N][M][K]int) = x[0]", "root", ""},
     {"startApart",
-     "def p(x: [N]int, y: [N]int) = reduce(\\(s, m, q) (v, w) -> (s + v * w, max(m, v), q "
-     "* (1 + "
-     "w % 2)), (7, -9, 3), zip(x, y))",
+     "def p(x: [N]int, y: [N]int) = reduce(\\(s, m, q) (v, w) ->\n"
+     "  (s + v * w, max(m, v), q * (1 + w % 2)), (7, -9, 3), zip(x, y))",
      "root", ""},
     {"startApart", "def p(x: [N]int) = scan(\\s v -> v % 3 + s, 5, x)", "root", ""},
     {"startApart", "def p(x: [N]int) = reduceBy(4, +, 2, map(\\v -> (v % 5, v), x))",

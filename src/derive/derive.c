@@ -79,15 +79,48 @@ static void unroll_inner(DeriveWalk *w, Path at, int64_t most)
         unroll_inner(w, walk_below(w, at, i), most);
 }
 
-// Folds of joined arrays that are too long to be written out become loops in loops, whose
-// indices need no division.
+// The lengths of rows that a folded array is joined of, shortest first.
+typedef struct {
+    int64_t row[DIMS_MAX];
+    int n;
+} FoldRows;
+
+static FoldRows find_rows(const Expr *fold)
+{
+    FoldRows rows = {.n = 0};
+    for (int64_t row = 1; rows.n < DIMS_MAX && (row = fold_row(fold->arg[1], row));)
+        rows.row[rows.n++] = row;
+    return rows;
+}
+
+// A fold becomes loops in loops, one for each length of rows, whose indices need no
+// division; the innermost are written out as long as they have so many elements at most.
+static void nest_rows(DeriveWalk *w, Path at, const FoldRows *rows, int64_t most)
+{
+    for (int i = 0; i < rows->n; i++) {
+        int64_t n = rows->row[i] / (i ? rows->row[i - 1] : 1);
+        if (!walk_apply_plain(w, RULE_REDUCE_ROWS, at))
+            walk_apply(w, RULE_SPLIT_REDUCE, at, &n, 1);
+    }
+    for (int i = rows->n; i > 0; i--) {
+        at = walk_below(w, at, CHILD_FUN);
+        if (rows->row[i - 1] <= most)
+            walk_apply_plain(w, RULE_REDUCE_UNROLL, at);
+    }
+}
+
+// Folds of joined arrays that are too long to be written out.
 static void nest_folds(DeriveWalk *w, Path at)
 {
     if (w->deep)
         return;
-    if (!w->unroll || reduce_length(walk_node(w, at)) > UNROLL_MOST)
-        while (walk_apply_plain(w, RULE_REDUCE_ROWS, at))
+    const Expr *expr = walk_node(w, at);
+    if (expr_is(expr, P_REDUCE) && (!w->unroll || reduce_length(expr) > UNROLL_MOST)) {
+        FoldRows rows = find_rows(expr);
+        nest_rows(w, at, &rows, w->unroll ? UNROLL_MOST : 0);
+        while (walk_apply_plain(w, RULE_REDUCE_ROWS, at)) // of lengths that are not known
             ;
+    }
     if (walk_node(w, at)->fun)
         nest_folds(w, walk_below(w, at, CHILD_FUN));
     for (int i = 0; i < walk_node(w, at)->narg; i++)
@@ -305,6 +338,18 @@ static int64_t shared_length(const Expr *expr)
     return arith_is_const(expr->arg[expr->narg - 1]->type->len, &len) ? len : INT64_MAX;
 }
 
+// The fold of a block, so many outputs: all of a short one is written out, and of others
+// the shortest rows.
+static void unroll_block(DeriveWalk *w, Path block, const FoldRows *rows, int64_t outputs)
+{
+    enum { BLOCK_MOST = 512 };
+    const int64_t length = w->deep ? 0 : shared_length(walk_node(w, block));
+    if (length <= (rows->n ? BLOCK_MOST / outputs : UNROLL_MOST))
+        walk_apply_plain(w, RULE_REDUCE_UNROLL, block);
+    else
+        nest_rows(w, block, rows, rows->row[0]);
+}
+
 // A product: tiles for groups, blocks of outputs in registers for items. What does not
 // match leaves less of it.
 static void derive_product(DeriveWalk *w, Path at)
@@ -322,6 +367,8 @@ static void derive_product(DeriveWalk *w, Path at)
     walk_apply(w, RULE_MAP_WRG, at, (int64_t[]){1}, 1);
     walk_apply(w, RULE_MAP_WRG, walk_below(w, at, CHILD_FUN), (int64_t[]){0}, 1);
     block = derive_items(w, &nest, work);
+    const Expr *fold = w->deep ? NULL : fold_inside(walk_node(w, block)->fun->arg[0]);
+    FoldRows rows = fold ? find_rows(fold) : (FoldRows){.n = 0};
     if (!walk_apply_plain(w, RULE_MAP_REDUCE_BLOCK, block))
         return;
     if (!w->deep && walk_node(w, block)->kind == E_LET) { // what follows the fold
@@ -332,8 +379,8 @@ static void derive_product(DeriveWalk *w, Path at)
         walk_apply(w, RULE_MATRIX_TILES, block, &w->stage, 1);
     else if (w->stage)
         walk_apply(w, RULE_STAGE_TILES, block, &w->stage, 1);
-    else if (w->unroll && shared_length(walk_node(w, block)) <= UNROLL_MOST)
-        walk_apply_plain(w, RULE_REDUCE_UNROLL, block);
+    else if (w->unroll)
+        unroll_block(w, block, &rows, nest.item[0] * nest.item[1]);
     Path last = walk_below_lets(w, block); // a tile that the others leave some of
     const Expr *before =
         !w->deep && walk_node(w, last)->narg ? walk_node(w, last)->arg[0] : NULL;

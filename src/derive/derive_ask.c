@@ -11,21 +11,51 @@ int64_t reduce_length(const Expr *expr)
     return reduce && arith_is_const(expr->arg[1]->type->len, &len) ? len : 0;
 }
 
-// The length of a row of a joined array; 0: it is none, or its length is not known.
-static int64_t joined_length(const Expr *expr)
+// The length of rows in a joined array, 0 if it is none: of the shortest that are longer
+// than `done` and are whole numbers of these.
+static int64_t rows_beyond(const Expr *expr, int64_t done);
+
+static int64_t joined_beyond(const Expr *rows, int64_t done)
 {
-    int64_t len;
-    bool join = expr_is(expr, P_JOIN);
-    return join && arith_is_const(expr->arg[0]->type->elem->len, &len) ? len : 0;
+    int64_t row, near = 0;
+    if (!arith_is_const(rows->type->elem->len, &row) || row < 1)
+        return 0;
+    if (is_map(rows) && rows->dims == 1 && row > done)
+        near = rows_beyond(rows->fun->arg[0], done);
+    if (near && near < row && row % near == 0)
+        return near;
+    if (row > done)
+        return row % done ? 0 : row;
+    return done % row ? 0 : row * rows_beyond(rows, done / row);
+}
+
+static int64_t rows_beyond(const Expr *expr, int64_t done)
+{
+    while (is_map(expr) && expr->dims == 1)
+        expr = expr->arg[0];
+    if (expr_is(expr, P_JOIN) && expr->dims == 1)
+        return joined_beyond(expr->arg[0], done);
+    int64_t row = 0;
+    for (int i = 0; is_zip(expr, 1) && i < expr->narg && !row; i++)
+        row = rows_beyond(expr->arg[i], done);
+    return row;
+}
+
+int64_t fold_row(const Expr *array, int64_t done)
+{
+    int64_t len, row = rows_beyond(array, done);
+    return row && arith_is_const(array->type->len, &len) && len > row && len % row == 0
+               ? row
+               : 0;
 }
 
 int64_t inner_length(const Expr *expr)
 {
-    int64_t len = reduce_length(expr), all = 1, most = 0, row;
+    int64_t len = reduce_length(expr), most = 0;
     if (len <= UNROLL_MOST)
         return len;
-    for (const Expr *e = expr->arg[1]; (row = joined_length(e)); e = e->arg[0])
-        most = (all *= row) <= UNROLL_MOST ? all : most;
+    for (int64_t row = 1; (row = fold_row(expr->arg[1], row)) && row <= UNROLL_MOST;)
+        most = row;
     return most;
 }
 

@@ -57,6 +57,8 @@ typedef struct {
     int64_t common;         // divides the lengths of the folds of all products
     bool open_product;      // a length of one has no value
     bool integer;           // it is of integers
+    int64_t taps;           // its fold is of rows, the shortest so long, as windows are; 0: not
+    bool staged;            // groups can copy its factors
     Keyed keyed;
     int64_t inner;          // longest short reduction inside a nest; 0: none
     int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
@@ -72,7 +74,7 @@ typedef struct {
     char name[16], value[24];
 } OrderParam;
 
-enum { TILES_MOST = 14 };
+enum { TILES_MOST = 17 };
 enum { GROUPS_MOST = 65535 }; // along y and z, on CUDA
 
 struct Derivation {
@@ -147,7 +149,7 @@ void add_keyed_params(Derivation *derivation, Diags *diags);
 void keyed_plain(const Derivation *derivation, Point *point);
 bool keyed_first(const Derivation *derivation, int i, Point *point);
 // Whether a product of the program can be done on matrix units is tried.
-void settle_matrix(Derivation *derivation, Diags *diags);
+void settle_products(Derivation *derivation, Diags *diags);
 void product_options(const Derivation *derivation, const Point *point,
                      KernelOptions *options);
 bool set_number(const Derivation *derivation, Point *point, const char *name,
@@ -284,6 +286,9 @@ int nested_depth(const Expr *map);
 int64_t reduce_length(const Expr *expr); // a constant one; 0: none
 int64_t
 inner_length(const Expr *expr); // of a longer one of a joined array: of its last loops
+// The length of the shortest rows that an array to be folded is joined of, of those that are
+// longer than `done` and whole numbers of it; 0: there are none.
+int64_t fold_row(const Expr *array, int64_t done);
 int64_t nested_length(const Expr *expr); // with those that it goes through at each element
 // Elements of a short reduction, and of one that may be straight-line code.
 enum { INNER_MOST = 64, UNROLL_MOST = 128 };

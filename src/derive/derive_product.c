@@ -7,6 +7,7 @@
 #include "derive/derive_parts.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { UNROLL_LOOPS = 32 };
@@ -109,15 +110,41 @@ static const Type *matrix_type(const Expr *expr, Scalar *sums)
     return found;
 }
 
-void settle_matrix(Derivation *d, Diags *diags)
+// What a point of products is made of; NULL: nothing.
+static const Expr *product_body(const Derivation *d, const char *values, Diags *diags)
 {
+    Diags ignored = {.arena = diags->arena};
     Point point;
+    derive_single(d, &point);
+    set_values(d, &point, "%s", values);
+    return derive_body(d, &point, &ignored);
+}
+
+static bool is_local(const Expr *expr, const void *none)
+{
+    return expr_is(expr, P_TOLOCAL);
+}
+
+// What is read under a guard, say, is not copied.
+static void settle_stage(Derivation *d, Diags *diags)
+{
+    if (space_param(d->space, space_find(d->space, "stage"))->n < 2)
+        return;
+    const Expr *body =
+        product_body(d, "product=blocks lx=8 ly=8 lz=1 bx=4 by=4 stage=8", diags);
+    d->shape.staged = body && expr_find(body, is_local, NULL);
+    if (!d->shape.staged)
+        space_constrain(d->space, "stage == 0 or product == 'matrix'", diags);
+}
+
+void settle_products(Derivation *d, Diags *diags)
+{
+    if (d->shape.product)
+        settle_stage(d, diags);
     if (!has_matrix(d))
         return;
-    Diags ignored = {.arena = diags->arena};
-    derive_single(d, &point);
-    set_values(d, &point, "product=matrix lx=4 ly=8 lz=1 mx=4 my=4 stage=16");
-    const Expr *body = derive_body(d, &point, &ignored);
+    const Expr *body =
+        product_body(d, "product=matrix lx=4 ly=8 lz=1 mx=4 my=4 stage=16", diags);
     Scalar sums = S_FLOAT;
     const Type *type = body ? matrix_type(body, &sums) : NULL;
     bool fast = d->program->math == MATH_FAST; // 10 bits of a float's 23 are multiplied
@@ -176,7 +203,8 @@ typedef struct {
     double cost;
 } ProductTiles;
 
-enum { FIRST_ITEMS = 6, FIRST_RINGS = 5, FIRST_AHEAD = 3, REGISTERS_MOST = 255 };
+enum { FIRST_ITEMS = 6, FIRST_DIRECT = 3, FIRST_RINGS = 5, FIRST_AHEAD = 3 };
+enum { REGISTERS_MOST = 255 };
 enum { REGISTERS = 65536, ITEMS_AT_ONCE = 2048, USUAL_UNITS = 100 };
 
 static int64_t tile_rows(const ProductTiles *t)
@@ -228,6 +256,13 @@ typedef struct {
     double limit, alone, start; // start: of a group, whatever it folds
 } TileCost;
 
+// Warp instructions for the places in a window of what the group copies, an element.
+static double window_places(const Derivation *d, const ProductTiles *t)
+{
+    enum { PLACE = 20 };
+    return d->shape.taps ? PLACE * (double)tile_columns(t) / 32 / 4 : 0;
+}
+
 static TileCost matrix_cost(const ProductTiles *t, int bytes)
 {
     const double rows = (double)tile_rows(t), columns = (double)tile_columns(t);
@@ -252,6 +287,31 @@ static double reads_cost(double lanes, int64_t b, int64_t c, int bytes)
     double conflicts = fmax(near / at_once, 1);
     return near * (double)c / at_once *
            fmax(lanes * at_once / 128 * conflicts, at_once / 8);
+}
+
+// Without copies: the elements of the one factor are the same for the warp, those of the
+// other are neighbours, of which a row of a window shares all but its ends. Fitted to 128
+// points of four convolutions on an H100.
+static TileCost direct_cost(const Derivation *d, const ProductTiles *t, int bytes)
+{
+    const double items = (double)(t->lx * t->ly), warps = ceil(items / 32);
+    const double wide = (double)MIN(t->lx, 32), words = bytes / 4.0;
+    const double taps = (double)MAX(d->shape.taps, 1);
+    const double outputs = (double)(t->bx * t->by * t->cx * t->cy);
+    double far = (double)(t->by * t->cy);
+    double near = (double)t->cx * ((double)t->bx + taps - 1) / taps;
+    double half = bytes == 8 || d->shape.integer ? 2 : 1;
+    double multiply = warps * outputs * half / 4;
+    double local = warps * (far * words * 32 / wide +
+                            near * fmax(words, wide * (double)t->bx * words / 32));
+    double issue = warps * (outputs + far + near) / 4;
+    double loads = ((double)tile_columns(t) / taps + (double)tile_rows(t)) * bytes / 40;
+    double limit =
+        fmax(fmax(multiply, local), fmax(issue, loads)) + 0.3 * fmin(multiply, local);
+    if (d->shape
+            .taps) // at both ends of a row groups ask for each element whether it is there
+        limit *= 1 + 1.2 * fmin(1, 2 * (double)tile_columns(t) / (double)d->shape.wide);
+    return (TileCost){limit, fmax(limit, outputs * half + 800 / taps), 1500};
 }
 
 static TileCost items_cost(const Derivation *d, const ProductTiles *t, int bytes)
@@ -302,7 +362,13 @@ static double tiles_cost(const Derivation *d, const ProductTiles *t)
     double most = groups_at_once(d, t, bytes), n = fmin(most, ceil(groups / units));
     if (most < 1)
         return INFINITY;
-    TileCost c = t->unit == UNIT_ITEM ? items_cost(d, t, bytes) : matrix_cost(t, bytes);
+    TileCost c = t->unit != UNIT_ITEM ? matrix_cost(t, bytes)
+                 : t->stage           ? items_cost(d, t, bytes)
+                                      : direct_cost(d, t, bytes);
+    if (t->stage) {
+        c.limit += window_places(d, t);
+        c.alone += window_places(d, t);
+    }
     const double depth = (double)(s->depth / t->parts);
     double full = floor(groups / (units * n)), rest = ceil(groups / units - full * n);
     double time = full * (fmax(n * c.limit, c.alone) * depth + c.start);
@@ -341,7 +407,9 @@ static void set_tiles(const Derivation *d, const ProductTiles *t, Point *point)
                    "product=blocks cx=%d cy=%d bx=%d by=%d vec=%d resident=%d tiles=%s "
                    "inner=unroll",
                    (int)t->cx, (int)t->cy, (int)t->bx, (int)t->by, (int)MIN(t->bx, 4),
-                   (int)t->resident, t->stage <= 16 ? "unroll" : "loop");
+                   (int)t->resident, t->stage && t->stage <= 16 ? "unroll" : "loop");
+    if (t->stage == 0)
+        set_values(d, point, "load=now");
     else
         set_values(d, point, "product=matrix mx=%d my=%d band=8", (int)t->cx, (int)t->cy);
 }
@@ -416,6 +484,31 @@ static int best_items(const Derivation *d, ProductTiles *best, int most)
     return n;
 }
 
+// Where the factors cannot be copied, or one is windows, whose overlap copies have twice.
+static int best_direct(const Derivation *d, ProductTiles *best, int most)
+{
+    int n = 0;
+    if (d->shape.staged && !d->shape.taps)
+        return 0;
+    for (int i = 0; i < 3 * 4 * 3 * 3 * 3; i++) {
+        int at = i;
+        ProductTiles t = {.unit = UNIT_ITEM, .stages = 1, .cy = 1};
+        t.lx = 8 << at % 3;
+        t.ly = 1 << (at /= 3) % 4;
+        t.bx = 1 << (at /= 4) % 3;
+        t.cx = 1 << (at /= 3) % 3;
+        t.by = 2 << at / 3;
+        n = try_tiles(d, best, n, most, &t);
+    }
+    return n;
+}
+
+static int by_cost(const void *a, const void *b)
+{
+    const double x = ((const ProductTiles *)a)->cost, y = ((const ProductTiles *)b)->cost;
+    return (x > y) - (x < y);
+}
+
 // The largest power of two that is at most both.
 static int64_t power_within(int64_t most, int64_t extent)
 {
@@ -437,7 +530,7 @@ static void set_loops(const Derivation *d, Point *point, int64_t lx)
 
 int product_first(const Derivation *d, Point *point, int max)
 {
-    ProductTiles best[FIRST_ITEMS + FIRST_RINGS + FIRST_AHEAD];
+    ProductTiles best[FIRST_ITEMS + FIRST_DIRECT + FIRST_RINGS + FIRST_AHEAD];
     _Static_assert(COUNTOF(best) == TILES_MOST, "a derivation keeps all of them");
     if (!d->shape.product || max < 1)
         return 0;
@@ -452,6 +545,10 @@ int product_first(const Derivation *d, Point *point, int max)
         n += best_matrix(d, false, best + n, FIRST_AHEAD);
     }
     n += best_items(d, best + n, FIRST_ITEMS);
+    const int direct = best_direct(d, best + n, FIRST_DIRECT);
+    n += direct;
+    if (direct)
+        qsort(best, (size_t)n, sizeof *best, by_cost);
     for (int i = 0; i < MIN(n, max); i++)
         set_tiles(d, &best[i], &point[i]);
     return MIN(n, max);
@@ -472,6 +569,9 @@ void product_options(const Derivation *d, const Point *point, KernelOptions *opt
         options->vector = MAX(options->vector, (int)space_int(d->space, point, "lanes"));
     options->ahead = derive_word(d, point, "load", "ahead");
     options->matrix = derive_word(d, point, "product", "matrix");
+    // Items that copy nothing read where they like, so that inside they need not ask.
+    options->interior |=
+        derive_word(d, point, "product", "blocks") && derive_param(d, point, "stage") == 0;
     options->group = derive_word(d, point, "unit", "group");
     options->stages = (int)derive_param(d, point, "stages");
     options->depth = derive_param(d, point, "stage");

@@ -139,6 +139,7 @@ static void note_product(Shape *shape, const Expr *map, int64_t batch)
     shape->least =
         least_length(shape->program, rows) * least_length(shape->program, columns);
     shape->most = (double)arith_most(rows) * (double)arith_most(columns);
+    shape->taps = fold_inside(body) ? fold_row(fold_inside(body)->arg[1], 1) : 0;
     shape->integer = scalar_info[type_elem(inner->type, 1)->scalar].kind != SCALAR_FLOAT;
 }
 
@@ -410,8 +411,8 @@ static void add_inner(Derivation *d, Diags *diags)
     buf_puts(&text, "inner == 'loop' or ");
     for (int x = 0; x < d->shape.dims && d->shape.rectangular; x++)
         buf_printf(&text, "b%s * c%s * ", axis[x], axis[x]);
-    buf_printf(&text, "%lld <= %d", (long long)d->shape.inner,
-               d->device.is_cpu ? 512 : 1024);
+    int64_t inner = d->shape.taps ? d->shape.taps : d->shape.inner;
+    buf_printf(&text, "%lld <= %d", (long long)inner, d->device.is_cpu ? 512 : 1024);
     space_add_words(d->space, "inner", (const char *const[]){"loop", "unroll"}, 2);
     space_constrain(d->space, text.text, diags);
 }
@@ -610,7 +611,7 @@ Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags 
         settle_normal(d, &w);
         make_space(d, diags);
     }
-    settle_matrix(d, diags);
+    settle_products(d, diags);
     if (diags->errors > errors) {
         derive_free(d);
         return NULL;
@@ -886,9 +887,9 @@ KernelOptions derive_options(const Derivation *d, const Point *point)
     options.unroll_part = items && !d->device.is_cpu ? 16 : 0;
     options.eager = !d->device.is_cpu && !stream;
     // Without windows it is for vectors: what guards each element keeps them apart.
-    options.interior = space_find(d->space, "border") >= 0
-                           ? derive_word(d, point, "border", "split")
-                           : options.vector > 1 || options.item_loops;
+    options.interior =
+        derive_word(d, point, "border", "split") ||
+        (space_find(d->space, "border") < 0 && (options.vector > 1 || options.item_loops));
     if (space_find(d->space, "strip") >= 0)
         options.strip = space_int(d->space, point, "strip");
     options.room = fold_room(d);

@@ -80,6 +80,8 @@ void pass_ring(Pass *pass, Kernel *kernel);
 // pairs.c: neighbouring items exchange what matrix units left them, to store more at a
 // time.
 void pass_pairs(Pass *pass, Kernel *kernel);
+// masks.c: a sum to which nothing is added where a condition does not hold stays as it is.
+void pass_masks(Pass *pass, Kernel *kernel);
 // loads.c: one load for loads of the same element in straight-line code.
 void pass_loads(Pass *pass, Kernel *kernel);
 // windows.c: what an iteration of a sequential loop loads and the next one would load again

@@ -221,16 +221,30 @@ Expr *rule_joinReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return fold_like(rw, at, P_REDUCE, make1(rw, P_JOIN, rows));
 }
 
-Expr *rule_reduceRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
+// The same fold, which goes through rows one after another.
+static Expr *fold_rows(Rewrite *rw, const Expr *at, Expr *rows)
 {
-    if (!expr_is(at, P_REDUCE) || !expr_is(at->arg[1], P_JOIN))
-        return NULL;
     Param *acc = fresh(rw, "acc"), *row = fresh(rw, "row");
     Expr *each =
         make_reduce(rw, P_REDSEQ, copy_of(rw, at->fun), use(rw, acc), use(rw, row));
     Expr *f = expr_lambda(rw->ir, (Param *[]){acc, row}, 2, each);
-    return make_reduce(rw, P_REDUCE, f, start_value(rw, at->arg[0]),
-                       copy_of(rw, at->arg[1]->arg[0]));
+    return make_reduce(rw, at->pattern, f, start_value(rw, at->arg[0]), rows);
+}
+
+Expr *rule_reduceRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (!expr_is(at, P_REDUCE) || !expr_is(at->arg[1], P_JOIN))
+        return NULL;
+    return fold_rows(rw, at, copy_of(rw, at->arg[1]->arg[0]));
+}
+
+Expr *rule_splitReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    const int64_t n = args->at[0];
+    if ((!expr_is(at, P_REDUCE) && !expr_is(at, P_REDSEQ)) || n < 1 ||
+        !divides(rw, n, len_of(at->arg[1], 0)))
+        return NULL;
+    return fold_rows(rw, at, make_sized(rw, P_SPLIT, num(rw, n), copy_of(rw, at->arg[1])));
 }
 
 Expr *rule_reduceAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)

@@ -656,7 +656,8 @@ typedef void Entry(void *const *arg);
 static void run_c(Build *b, float *in, float *out)
 {
     char dir[] = "/tmp/fw_emit_XXXXXX", path[64], command[256], symbol[64];
-    Pass pass = {b->ctx, b->arena, NULL};
+    static const KernelOptions plain;
+    Pass pass = {b->ctx, b->arena, NULL, &plain};
     pass_barriers(&pass, b->kernel);
     pass_loads(&pass, b->kernel);
     pass_indices(&pass, b->kernel);

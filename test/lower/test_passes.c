@@ -16,7 +16,8 @@
 
 static Pass pass_of(Build *b)
 {
-    return (Pass){b->ctx, b->arena, NULL};
+    static const KernelOptions plain;
+    return (Pass){b->ctx, b->arena, NULL, &plain};
 }
 
 static int count_kind(const Block *block, StmKind kind)
@@ -291,6 +292,79 @@ static void test_loads_in_select(void **state)
                    "if(cond(i - 1 >= 0), a[i], a[i - 1]))\n"
                    "    const a_0: float = a[i]\n"
                    "    out[i] = (if(cond(i - 1 >= 0), a_0, a[i - 1]) + a_0)\n");
+    build_free(b);
+}
+
+static void test_loads_behind_conditions(void **state)
+{
+    (void)state;
+    static const KernelOptions eager = {.eager = true};
+    Simple s = simple_new(ROLE_INPUT);
+    Build *b = s.b;
+    const Arith *before = arith_addc(b->ctx, s.i, -1), *after = arith_addc(b->ctx, s.i, 1);
+    const KExpr *left = op(b, OP_SELECT, FLOAT, cond(b, before, NULL), load(b, s.a, before),
+                           literal(b, 0, FLOAT));
+    const KExpr *same =
+        op(b, OP_SELECT, FLOAT, cond(b, before, NULL),
+           sum_of(b, load(b, s.a, before), load(b, s.a, s.i)), literal(b, 7, FLOAT));
+    const KExpr *right =
+        op(b, OP_SELECT, FLOAT,
+           cond(b, arith_sub(b->ctx, arith_const(b->ctx, 63), after), NULL),
+           load(b, s.a, after), load(b, s.a, s.i));
+    store(b, s.out, s.i, sum_of(b, left, same));
+    store(b, s.out, s.i, sum_of(b, left, right));
+    Pass pass = pass_of(b);
+    pass.options = &eager;
+    expect_valid(b);
+    pass_loads(&pass, b->kernel);
+    expect_valid(b);
+    // a[i + 1] is read once; what is 0 beside its condition needs it no more.
+    expect_text(b, "kernel simple(input a: float[64], output out: float[64])\n" HEAD
+                   "  glb0 i < 64 once\n"
+                   "    const a_0: float = if(cond(i - 1 >= 0), a[i - 1], 0)\n"
+                   "    const a_1: float = a[i]\n"
+                   "    out[i] = (a_0 + if(cond(i - 1 >= 0), (a_0 + a_1), 7))\n"
+                   "    out[i] = (a_0 + if(cond(-i + 62 >= 0), a[i + 1], a_1))\n");
+    build_free(b);
+}
+
+static void test_masks(void **state)
+{
+    (void)state;
+    static const KernelOptions plain;
+    Simple s = simple_new(ROLE_INPUT);
+    Build *b = s.b;
+    Program program = {.math = MATH_STANDARD};
+    const KExpr *inside = cond(b, arith_addc(b->ctx, s.i, -1), NULL);
+    const KExpr *left = op(b, OP_SELECT, FLOAT, inside,
+                           load(b, s.a, arith_addc(b->ctx, s.i, -1)), literal(b, 0, FLOAT));
+    const Var *sum = declare(b, "sum", literal(b, 0, FLOAT), false);
+    for (int i = 0; i < 2; i++) { // of which only the first is a sum of its own
+        Stm *add = stm(b, ST_ASSIGN);
+        add->var = (Var *)sum;
+        add->value = i ? sum_of(b, left, load(b, s.a, s.i))
+                       : sum_of(b, left, kexpr_var(b->arena, sum));
+    }
+    store(b, s.out, s.i, kexpr_var(b->arena, sum));
+    Pass pass = {b->ctx, b->arena, &program, &plain};
+    for (int strict = 1; strict >= 0; strict--) {
+        program.math = strict ? MATH_STRICT : MATH_STANDARD;
+        pass_masks(&pass, b->kernel);
+        expect_valid(b);
+        expect_text(
+            b, strict ? "kernel simple(input a: float[64], output out: float[64])\n" HEAD
+                        "  glb0 i < 64 once\n"
+                        "    var sum: float = 0\n"
+                        "    sum = (if(cond(i - 1 >= 0), a[i - 1], 0) + sum)\n"
+                        "    sum = (if(cond(i - 1 >= 0), a[i - 1], 0) + a[i])\n"
+                        "    out[i] = sum\n"
+                      : "kernel simple(input a: float[64], output out: float[64])\n" HEAD
+                        "  glb0 i < 64 once\n"
+                        "    var sum: float = 0\n"
+                        "    sum = if(cond(i - 1 >= 0), (sum + a[i - 1]), sum)\n"
+                        "    sum = (if(cond(i - 1 >= 0), a[i - 1], 0) + a[i])\n"
+                        "    out[i] = sum\n");
+    }
     build_free(b);
 }
 
@@ -684,6 +758,8 @@ int main(void)
         cmocka_unit_test(test_loads_shared),
         cmocka_unit_test(test_loads_after_store),
         cmocka_unit_test(test_loads_in_select),
+        cmocka_unit_test(test_loads_behind_conditions),
+        cmocka_unit_test(test_masks),
         cmocka_unit_test(test_loads_in_nested_blocks),
         cmocka_unit_test(test_loads_around_loop_that_stores),
         cmocka_unit_test(test_loads_across_barrier),

@@ -103,6 +103,8 @@ static const Instance instances[] = {
      "def p(x: [N][M]int, y: [N][M]float) = reduce(\\s t -> 2 * s + t.1, 0, join(zip2(x, "
      "y)))",
      "root", ""},
+    {"splitReduce", "def p(x: [12 * N]int) = reduce(mix, 3, x)", "root", "4"},
+    {"splitReduce", "def p(x: [15]int) = reduceSeq(\\s v -> 2 * s + v, 1, x)", "root", "5"},
     {"reduceByParts", "def p(x: [N]int) = reduceBy(5, +, 0, map(\\v -> (v % 6, v), x))",
      "root", "123 124"},
     {"onlyElement", "def p(x: [N]int) = x[2 % N] + 1", "root", ""},

@@ -57,8 +57,8 @@ typedef struct {
     int64_t common;         // divides the lengths of the folds of all products
     bool open_product;      // a length of one has no value
     bool integer;           // it is of integers
-    int64_t taps;           // its fold is of rows, the shortest so long, as windows are; 0: not
-    bool staged;            // groups can copy its factors
+    int64_t taps; // its fold is of rows, the shortest so long, as windows are; 0: not
+    bool staged;  // groups can copy its factors
     Keyed keyed;
     int64_t inner;          // longest short reduction inside a nest; 0: none
     int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
@@ -286,8 +286,8 @@ int nested_depth(const Expr *map);
 int64_t reduce_length(const Expr *expr); // a constant one; 0: none
 int64_t
 inner_length(const Expr *expr); // of a longer one of a joined array: of its last loops
-// The length of the shortest rows that an array to be folded is joined of, of those that are
-// longer than `done` and whole numbers of it; 0: there are none.
+// The length of the shortest rows that an array to be folded is joined of, of those that
+// are longer than `done` and whole numbers of it; 0: there are none.
 int64_t fold_row(const Expr *array, int64_t done);
 int64_t nested_length(const Expr *expr); // with those that it goes through at each element
 // Elements of a short reduction, and of one that may be straight-line code.

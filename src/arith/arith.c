@@ -221,6 +221,12 @@ const Arith *arith_var(ArithCtx *c, const char *name, const Arith *lo, const Ari
     return arith_var_multiple(c, name, lo, hi, 1);
 }
 
+const Arith *arith_iter(ArithCtx *c, const char *name, const Arith *extent)
+{
+    const Arith *zero = arith_const(c, 0), *last = arith_addc(c, extent, -1);
+    return arith_var(c, name, zero, last == zero ? arith_const(c, 1) : last);
+}
+
 const Arith *arith_var_multiple(ArithCtx *c, const char *name, const Arith *lo,
                                 const Arith *hi, int64_t multiple)
 {

@@ -73,6 +73,9 @@ const Arith *arith_const(ArithCtx *ctx, int64_t value);
 // A new variable, different from every other, with lo <= x <= hi (NULL: unbounded).
 // The bounds may mention variables made earlier. The name is only for printing.
 const Arith *arith_var(ArithCtx *ctx, const char *name, const Arith *lo, const Arith *hi);
+// The variable of a loop of so many iterations, from 0: a variable, where arith_var would
+// give the number 0, even if there is one iteration (its bounds then have room for two).
+const Arith *arith_iter(ArithCtx *ctx, const char *name, const Arith *extent);
 // The same, and known to be divisible by multiple, which is at least 1.
 const Arith *arith_var_multiple(ArithCtx *ctx, const char *name, const Arith *lo,
                                 const Arith *hi, int64_t multiple);

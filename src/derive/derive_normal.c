@@ -190,38 +190,63 @@ static int nest_depth(const Expr *expr)
                : 0;
 }
 
-// Must it be a map? One whose elements are folded or have folds in them or more dimensions
-// than work-items have, and within a function every one that is no other order of what
-// there is.
-static bool is_map_by_index(const Expr *expr, bool host, int around)
+// How often the elements of a let's value are wanted at least, for each of what the rest
+// makes; other names for it are looked through.
+static int count_uses(const Expr *expr, const Param *of)
 {
-    return expr_is(expr, P_ARRAY) &&
-           (expr_find(expr->fun->arg[0], host ? folds : is_work, NULL) ||
+    const int most = 2;
+    if (expr_is_use(expr, of))
+        return 1;
+    int n = expr->fun ? count_uses(expr->fun, of) : 0;
+    for (int i = 0; i < expr->narg && n < most; i++) {
+        bool other = expr->kind == E_LET && i == 0 && expr_is_use(expr->arg[0], of);
+        n += other ? count_uses(expr->arg[1], expr->param) : count_uses(expr->arg[i], of);
+    }
+    return folds(expr, NULL) ? most * n : n;
+}
+
+static bool is_read(const Expr *expr, const void *none)
+{
+    return expr->kind == E_AT;
+}
+
+// Must it be a map? One whose elements are folded or have folds in them or more dimensions
+// than work-items have, one that makes elements of others which are wanted more than once,
+// and within a function every one that is no other order of what there is.
+static bool is_map_by_index(const Expr *expr, bool host, bool often, int around)
+{
+    const Expr *body = expr_is(expr, P_ARRAY) ? expr->fun->arg[0] : NULL;
+    return body &&
+           (expr_find(body, host ? folds : is_work, NULL) ||
+            (often && expr_find(body, is_work, NULL) && expr_find(body, is_read, NULL)) ||
             around + nest_depth(expr) > DIMS_MAX);
 }
 
 // From the outside in: a function is then given rows, whose elements its own maps are
-// given. around: dimensions of the maps whose element this is.
-static void maps_by_index(DeriveWalk *w, Path at, bool host, int around)
+// given. often: it is the value of a name that is used more than once; around: dimensions
+// of the maps whose element this is.
+static void maps_by_index(DeriveWalk *w, Path at, bool host, bool often, int around)
 {
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
     if (!expr)
         return;
-    if (is_map_by_index(expr, host, around))
+    if (is_map_by_index(expr, host, often, around))
         walk_apply_plain(w, RULE_ARRAY_MAP, at);
     walk_apply_plain(w, RULE_INDEX_ZIP, at);
     expr = walk_node(w, at);
-    bool loop = expr_is(expr, P_ITERATE);
-    bool operand = loop || expr->kind == E_LET || expr->kind == E_TUPLE;
+    bool loop = expr_is(expr, P_ITERATE), let = expr->kind == E_LET;
+    bool operand = loop || let || expr->kind == E_TUPLE;
     if (expr->fun)
-        maps_by_index(w, walk_below(w, at, CHILD_FUN), host && loop,
+        maps_by_index(w, walk_below(w, at, CHILD_FUN), host && loop, false,
                       is_map(expr) ? around + expr->dims : 0);
-    for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
-        maps_by_index(w, walk_below(w, at, i), host && operand, 0);
+    for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++) {
+        expr = walk_node(w, at);
+        bool uses = let && (i ? often : host && count_uses(expr->arg[1], expr->param) > 1);
+        maps_by_index(w, walk_below(w, at, i), host && operand, uses, 0);
+    }
 }
 
-// What is the same for all elements
-// --------------------------------------------------------
+// What is the same for all elements -----------------------------------------------------
 
 static bool has_function(const Expr *expr, const void *none)
 {
@@ -726,7 +751,7 @@ void derive_normalise(DeriveWalk *w, Path at)
     if (!at.n)
         name_results(w);
     w->axes.n = 0;
-    maps_by_index(w, at, true, 0);
+    maps_by_index(w, at, true, false, 0);
     hoist_folds(w, at, true, true);
     find_axes(w->r.expr, &w->axes);
     normal_at(w, at, true);

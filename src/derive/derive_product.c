@@ -134,7 +134,7 @@ static void settle_stage(Derivation *d, Diags *diags)
         product_body(d, "product=blocks lx=8 ly=8 lz=1 bx=4 by=4 stage=8", diags);
     d->shape.staged = body && expr_find(body, is_local, NULL);
     if (!d->shape.staged)
-        space_constrain(d->space, "stage == 0 or product == 'matrix'", diags);
+        space_constrain(d->space, "product != 'blocks' or stage == 0", diags);
 }
 
 void settle_products(Derivation *d, Diags *diags)

@@ -233,7 +233,8 @@ static bool put_band_id(Printer *p, int dim)
         put(p, "%lld", (long long)band);
         return true;
     }
-    put(p, "min(%lld, %lld - ", (long long)band, (long long)groups[1]);
+    // OpenCL has no least of an int and a number of a group.
+    put(p, "min(%lld, %lld - (int)", (long long)band, (long long)groups[1]);
     put_group_number(p, groups[0]);
     put(p, " / %lld * %lld)", (long long)all, (long long)band);
     return true;

@@ -249,6 +249,27 @@ static bool check_range(const Bind *b, const SizeDecl *size, const Binding *bind
     return false;
 }
 
+// Does a time loop have so many steps? Each is launched, so their number must be known;
+// within functions of other patterns loops are those of a work-item.
+static bool counts_launches(const Expr *expr, const Arith *size)
+{
+    const bool loop = expr_is(expr, P_ITERATE);
+    bool found = loop && arith_mentions(expr->num[0], size);
+    for (int i = 0; i < expr->narg && !found; i++)
+        found = counts_launches(expr->arg[i], size);
+    if (loop && !found)
+        found = counts_launches(expr->fun->arg[0], size);
+    if (expr->kind == E_CALL && expr->callee->body && !found)
+        found = counts_launches(expr->callee->body, size);
+    return found;
+}
+
+static bool is_open(const Bind *b, const SizeDecl *size)
+{
+    const Function *main = b->from->main;
+    return b->open && !(main && main->body && counts_launches(main->body, size->arith));
+}
+
 static bool add_binding(Bind *b, const Binding *binding)
 {
     const SizeDecl *size = find_size(b->from, binding->name);
@@ -266,7 +287,11 @@ static bool add_binding(Bind *b, const Binding *binding)
             return diag_error(b->diags, size->span, "T022", "size %s is given twice",
                               binding->name);
     SizeRange range = binding_range(size, binding);
-    bool ranges = b->open && (size->generic || binding->range.high);
+    bool ranges = is_open(b, size) && (size->generic || binding->range.high);
+    if (b->open && !ranges && binding->range.high)
+        return diag_error(b->diags, size->span, "T022",
+                          "size %s is a number of steps: give one value, not a range",
+                          binding->name);
     if (!ranges && !binding->value)
         return true;
     if (ranges && same_range(&range, &size->range) && size->generic)
@@ -291,8 +316,9 @@ static bool copy_sizes(Bind *b)
     bool ok = true;
     VEC_EACH(SizeDecl, size, &b->from->sizes) {
         const Binding *binding = find_binding(b, size.name);
+        const bool may_open = is_open(b, &size);
         size.arith = bind_arith(b, size.arith);
-        if (b->open && binding && binding->range.high) {
+        if (may_open && binding && binding->range.high) {
             size.range = binding_range(&size, binding);
             size.generic = true;
         }
@@ -301,7 +327,7 @@ static bool copy_sizes(Bind *b)
         bool number = arith_is_const(size.arith, NULL);
         b->to->generic |= number && (size.generic || (binding && binding->range.high));
         size.generic &= !number;
-        bool open = size.generic && (b->open || !binding);
+        bool open = size.generic && (may_open || (!binding && !b->open));
         if (b->all && !open && !arith_is_const(size.arith, NULL))
             ok = diag_error(b->diags, size.span, "T021",
                             "size %s has no value: give one, as in -s %s=1024", size.name,
@@ -324,8 +350,13 @@ static bool fits(const Bind *b, Span span, const char *what, const Type *type)
 static bool has_elements(const Bind *b, Span span, const char *what, const Type *type)
 {
     int64_t count;
+    bool some = true;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n && some; i++)
+        some = has_elements(b, span, what, type->item[i]);
+    if (type->kind == T_TUPLE)
+        return some;
     return !arith_is_const(type_count(b->to->ir->arith, type), &count) || count != 0 ||
-           diag_error(b->diags, span, "T023", "`%s` has no elements", what);
+           diag_error(b->diags, span, "T023", "an array of `%s` has no elements", what);
 }
 
 static bool main_fits(const Bind *b)

@@ -17,6 +17,7 @@ typedef struct {
     const char *name;
     Param *param;
     int component; // of the tuple the param holds, or -1: the param itself
+    int within;    // component of the param that this tuple is, or -1: the param itself
 } Local;
 
 // What a name declared at the top of the text stands for: a size or a function.

@@ -423,7 +423,7 @@ static void add_param(Parser *p, Token name)
             fail(p, name.span, "P007", "two parameters are called `%s`", name.text);
     Param *param = param_new(p->ir, name.text, NULL);
     param->span = name.span;
-    VEC_PUSH(p->ir->arena, &p->local, (Local){name.text, param, -1});
+    VEC_PUSH(p->ir->arena, &p->local, (Local){name.text, param, -1, -1});
 }
 
 // `a, b: float, c: int`: the type of a group is that of all its names.

@@ -43,7 +43,7 @@ static Param *bind(Parser *p, Token name)
 {
     Param *param = param_new(p->ir, name.text, NULL);
     param->span = name.span;
-    VEC_PUSH(p->ir->arena, &p->local, ((Local){name.text, param, -1}));
+    VEC_PUSH(p->ir->arena, &p->local, ((Local){name.text, param, -1, -1}));
     return param;
 }
 
@@ -54,8 +54,11 @@ static Expr *use_param(Parser *p, Param *param, Span span)
     return use;
 }
 
+// Component -1: the tuple itself.
 static Expr *use_component(Parser *p, Param *tuple, int component, Span span)
 {
+    if (component < 0)
+        return use_param(p, tuple, span);
     Expr *get = expr_get(p->ir, use_param(p, tuple, span), component);
     get->span = span;
     return get;
@@ -84,10 +87,12 @@ static Expr *parse_name(Parser *p)
     if (look(p)->kind == TOK_LPAREN)
         return parse_application(p, name, NULL);
     const Local *local = find_local(p, name.text);
-    if (local && local->component >= 0)
-        return use_component(p, local->param, local->component, name.span);
-    if (local)
-        return use_param(p, local->param, name.span);
+    if (local) {
+        Expr *value = use_component(p, local->param, local->within, name.span);
+        return local->component < 0
+                   ? value
+                   : spanned(p, expr_get(p->ir, value, local->component), name.span);
+    }
     const Global *global = find_global(p, name.text);
     if (global && global->size)
         return spanned(p, expr_num(p->ir, global->size), name.span);
@@ -101,14 +106,15 @@ static Expr *parse_name(Parser *p)
 
 typedef VEC(Expr *) Exprs;
 
-// The arguments from here to the parenthesis that closes them, found ahead of parsing.
+// The arguments from here to the parenthesis that closes them, found ahead of parsing. A
+// comma between `let` and `in` is wrong, and is told when it is met.
 static int count_args(Parser *p)
 {
     const Token *token = look(p);
     if (token->kind == TOK_RPAREN || token->kind == TOK_END)
         return 0;
     const Token *open = token - 1;
-    int depth = 0, n = 1;
+    int depth = 0, lets = 0, n = 1;
     for (; depth >= 0; token++) {
         if (token->kind == TOK_END || token->kind == TOK_FUN || token->kind == TOK_DEF) {
             fail(p, open->span, "P005", "this parenthesis is not closed");
@@ -116,7 +122,9 @@ static int count_args(Parser *p)
         }
         depth += token->kind == TOK_LPAREN || token->kind == TOK_LBRACKET;
         depth -= token->kind == TOK_RPAREN || token->kind == TOK_RBRACKET;
-        n += token->kind == TOK_COMMA && !depth;
+        if (!depth && token[-1].kind != TOK_LAMBDA)
+            lets += (token->kind == TOK_LET) - (token->kind == TOK_IN);
+        n += token->kind == TOK_COMMA && !depth && lets <= 0;
     }
     return n;
 }
@@ -199,12 +207,11 @@ static bool passes_index(Pattern pattern)
 
 // Does a function of k parameters take a tuple of k apart here? Reports if it does not
 // fit at all.
-static bool destructures(Parser *p, Pattern pattern, bool grouped, int want, int k,
-                         Span span)
+static bool destructures(Parser *p, Pattern pattern, int want, int k, Span span)
 {
     if (k == want)
         return false;
-    if (want == 1 && k > 1 && !grouped && !passes_index(pattern))
+    if (want == 1 && k > 1 && !passes_index(pattern))
         return true;
     fail(p, span, "P008", "`%s` needs a function of %d parameter%s, this one has %d",
          pattern_info[pattern].text, want, want == 1 ? "" : "s", k);
@@ -223,7 +230,7 @@ static Expr *eta_expand(Parser *p, const Callee *callee, int k, Pattern pattern,
     static const char *const letter[] = {"a", "b", "c"};
     VEC(Param *) params = {0};
     Exprs args = {0};
-    bool apart = destructures(p, pattern, false, want, k, callee->span);
+    bool apart = destructures(p, pattern, want, k, callee->span);
     Param *tuple = param_new(p->ir, "t", NULL);
     tuple->span = callee->span;
     for (int i = 0; i < k; i++) {
@@ -242,7 +249,7 @@ static Expr *eta_expand(Parser *p, const Callee *callee, int k, Pattern pattern,
 // `split(4)` or `transpose` as a function: the argument it lacks is the parameter.
 static Expr *partial(Parser *p, Token name, Pattern pattern, int want)
 {
-    destructures(p, pattern, false, want, 1, name.span);
+    destructures(p, pattern, want, 1, name.span);
     Param *param = param_new(p->ir, "x", NULL);
     param->span = name.span;
     Expr *body = parse_application(p, name, use_param(p, param, name.span));
@@ -300,6 +307,16 @@ static Param *parse_group(Parser *p)
     return tuple;
 }
 
+// The parameter of a name becomes a component of a tuple.
+static void put_within(Local *local, Param *const *params, int n, Param *tuple)
+{
+    int i = 0;
+    while (i < n - 1 && params[i] != local->param)
+        i++;
+    *(local->component < 0 ? &local->component : &local->within) = i;
+    local->param = tuple;
+}
+
 // The names between the backslash and the arrow; those of a tuple taken apart are bound
 // to its components.
 static Expr *parse_lambda(Parser *p, Pattern pattern, int want)
@@ -307,10 +324,8 @@ static Expr *parse_lambda(Parser *p, Pattern pattern, int want)
     int outer = p->local.len;
     Span start = take(p).span;
     VEC(Param *) params = {0};
-    bool grouped = false;
     do {
         if (look(p)->kind == TOK_LPAREN) {
-            grouped = true;
             VEC_PUSH(p->ir->arena, &params, parse_group(p));
             continue;
         }
@@ -323,13 +338,11 @@ static Expr *parse_lambda(Parser *p, Pattern pattern, int want)
     } while (look(p)->kind == TOK_NAME || look(p)->kind == TOK_LPAREN);
     Span span = span_since(p, start);
     expect(p, TOK_ARROW, " and the body of the function");
-    if (destructures(p, pattern, grouped, want, params.len, span)) {
+    if (destructures(p, pattern, want, params.len, span)) {
         Param *tuple = param_new(p->ir, "t", NULL);
         tuple->span = span;
-        for (int i = 0; i < params.len; i++) {
-            p->local.at[outer + i].param = tuple;
-            p->local.at[outer + i].component = i;
-        }
+        for (int i = outer; i < p->local.len; i++)
+            put_within(&p->local.at[i], params.at, params.len, tuple);
         params.at[0] = tuple;
         params.len = 1;
     }

@@ -63,10 +63,7 @@ static Stm *add_loop(Ranges *r, Block *to, const Arith *extent)
 {
     const char *name = name_fresh(r->arena, r->kernel, "k", &r->names);
     Stm *loop = block_add(r->arena, to, *r->items);
-    int64_t n;
-    bool once = arith_is_const(extent, &n) && n == 1; // it would be the constant 0
-    const Arith *last = arith_addc(r->ctx, extent, once ? 0 : -1);
-    loop->iter = arith_var(r->ctx, name, arith_const(r->ctx, 0), last);
+    loop->iter = arith_iter(r->ctx, name, extent);
     loop->extent = loop->threads = extent;
     loop->body = (Block){0};
     return loop;

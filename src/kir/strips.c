@@ -180,8 +180,7 @@ static TurnLoop add_turns(Strips *s, Block *to, const Arith *extent, int unroll)
     if (arith_is_const(extent, &n) && n == 1)
         return (TurnLoop){to, arith_const(s->ctx, 0)};
     const char *name = name_fresh(s->arena, s->kernel, "k", &s->names);
-    const Arith *last = arith_addc(s->ctx, extent, -1);
-    const Arith *iter = arith_var(s->ctx, name, arith_const(s->ctx, 0), last);
+    const Arith *iter = arith_iter(s->ctx, name, extent);
     const Stm loop = {.kind = ST_FOR, .iter = iter, .extent = extent, .unroll = unroll};
     return (TurnLoop){&block_add(s->arena, to, loop)->body, iter};
 }

@@ -153,13 +153,13 @@ Block block_moved(ArithCtx *ctx, Arena *arena, const Block *block, const Arith *
 Division loop_divided(ArithCtx *ctx, const Stm *loop, int64_t size, const char *block,
                       const char *iter)
 {
-    const Arith *zero = arith_const(ctx, 0), *count = arith_const(ctx, size);
+    const Arith *count = arith_const(ctx, size);
     Division d = {.blocks = arith_ceil_div(ctx, loop->extent, count), .extent = count};
-    d.block = arith_var(ctx, block, zero, arith_addc(ctx, d.blocks, -1));
+    d.block = arith_iter(ctx, block, d.blocks);
     const Arith *begin = arith_mulc(ctx, d.block, size);
     if (arith_multiple(ctx, loop->extent) % size != 0)
         d.extent = arith_min(ctx, arith_sub(ctx, loop->extent, begin), count);
-    d.iter = arith_var(ctx, iter, zero, arith_addc(ctx, d.extent, -1));
+    d.iter = arith_iter(ctx, iter, d.extent);
     d.index = arith_add(ctx, begin, d.iter);
     return d;
 }

@@ -169,6 +169,8 @@ void launch_axis(Lower *l, Kernel *kernel, int d, const Arith *n, int64_t each)
         arith_ceil_div(l->ctx, n, arith_const(l->ctx, open ? each : each * turns));
     if (open)
         groups = arith_min(l->ctx, groups, arith_const(l->ctx, most));
+    if (arith_is_const(groups, &known) && known == 0) // a launch has a group at least
+        groups = arith_const(l->ctx, 1);
     kernel->global[d] = arith_mulc(l->ctx, groups, kernel->local[d]);
 }
 

@@ -16,15 +16,6 @@ void add_barrier(Lower *l)
     barrier->fence_local = barrier->fence_global = true;
 }
 
-// A loop over one element still needs a variable: which work-item does it.
-static const Arith *iter_new(Lower *l, const char *name, const Arith *extent)
-{
-    const Arith *one = arith_const(l->ctx, 1);
-    return arith_var(
-        l->ctx, name_new(l, name), arith_const(l->ctx, 0),
-        arith_addc(l->ctx, extent == one ? arith_const(l->ctx, 2) : extent, -1));
-}
-
 // One variable for all loops of a kind, dimension and extent of a kernel that are not
 // inside each other: the same work-item has the same value in each, which is what barrier
 // elimination looks for; sequential ones may become one loop.
@@ -35,9 +26,10 @@ static int loop_var(Lower *l, LoopKind kind, int dim, const Arith *extent)
         if (t->kind == kind && t->dim == dim && t->extent == extent && !t->open)
             return i;
     }
-    VEC_PUSH(
-        l->arena, &l->loops,
-        (LoopVar){kind, dim, extent, iter_new(l, iter_name[kind][dim], extent), false});
+    VEC_PUSH(l->arena, &l->loops,
+             (LoopVar){kind, dim, extent,
+                       arith_iter(l->ctx, name_new(l, iter_name[kind][dim]), extent),
+                       false});
     return l->loops.len - 1;
 }
 
@@ -121,6 +113,8 @@ void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent
     int64_t n = -1;
     bool known = arith_is_const(extent, &n);
     const Arith *threads = thread_count(l, kind, dim);
+    if (known && n == 0) // nothing is read or written
+        return;
     if (kind == LOOP_SEQ && known && (n <= 1 || (unroll && n <= l->options->unroll_cap))) {
         gen_unrolled(l, n, body, user);
         return;

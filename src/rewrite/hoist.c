@@ -101,9 +101,45 @@ static bool has_long_nest(const Expr *expr, const void *least)
     return nest_is_long(expr, *(const int64_t *)least);
 }
 
+static bool uses_component(const Expr *expr, const Param *elem, int k)
+{
+    if (expr->kind == E_GET && expr_is_use(expr->arg[0], elem))
+        return k < 0 || expr->index == k;
+    bool used =
+        expr_is_use(expr, elem) || (expr->fun && uses_component(expr->fun, elem, k));
+    for (int i = 0; i < expr->narg && !used; i++)
+        used = uses_component(expr->arg[i], elem, k);
+    return used;
+}
+
+// Is the component of the element used by a function that is called again and again for it?
+static bool is_repeated(const Expr *expr, const Param *elem, int k)
+{
+    bool found = expr->fun && uses_component(expr->fun, elem, k);
+    for (int i = 0; i < expr->narg && !found; i++)
+        found = is_repeated(expr->arg[i], elem, k);
+    return found;
+}
+
+// What a map goes through, or a part of a zip, in which so many elements are folded for
+// each element that its function goes on to repeat.
+static const Expr *repeated_operand(const Expr *map, int64_t least, const Bound *bound)
+{
+    const Expr *in = expr_is(map, P_MAP) ? map->arg[0] : NULL;
+    const bool zip = in && expr_is(in, P_ZIP);
+    for (int i = 0; in && i < (zip ? in->narg : 1); i++) {
+        const Expr *part = zip ? in->arg[i] : in;
+        if (expr_find(part, has_long_nest, &least) && !mentions_bound(part, bound) &&
+            is_repeated(map->fun->arg[0], map->fun->params[0], zip ? i : -1))
+            return part;
+    }
+    return NULL;
+}
+
 // The first fold or prefix of so many elements, or the value of a name that has one in it,
 // in a function that a pattern calls again and again, if it is the same for all that is
-// bound on the way to it. What is read under a guard stays there.
+// bound on the way to it. What is read under a guard stays there. The same of what a map
+// goes through if its function does so with each element.
 static const Expr *invariant(const Expr *expr, int64_t least, const Bound *bound, bool loop)
 {
     const Expr *value = expr->kind == E_LET ? expr->arg[0] : expr;
@@ -111,7 +147,7 @@ static const Expr *invariant(const Expr *expr, int64_t least, const Bound *bound
                               : expr_find(value, has_long_nest, &least) != NULL;
     if (loop && nest && !mentions_bound(value, bound))
         return value;
-    const Expr *found = NULL;
+    const Expr *found = repeated_operand(expr, least, bound);
     for (int i = 0; i < expr->narg && !found && !expr_guards(expr, i); i++) {
         bool in = expr->kind == E_LET && i == 1;
         found =

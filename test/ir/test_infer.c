@@ -63,6 +63,9 @@ static const struct {
     {"zip(a, i) |> reduce(\\(m, k) (x, j) -> if x > m then (x, j) else (m, k), (-1e30, 0))",
      "(float, int)"},
     {"zip(a, i) |> map(\\(x, j) -> x * float(j))", "[N]float"},
+    {"zip(a, zip(i, a)) |> map(\\x (j, y) -> x + y * float(j))", "[N]float"},
+    {"zip(zip(i, a), a, zip(a, i)) |> map(\\(j, y) x (z, k) -> (j + k, x + y + z))",
+     "[N](int, float)"},
     {"i |> map(\\x -> uint(x) >> 3 & 255)", "[N]uint"},
     {"i |> map(\\x -> let y = uchar(x) in max(y, 200) ^ ~y)", "[N]uchar"},
     {"i |> map(\\x -> sqrt(long(x)))", "[N]float"},
@@ -410,7 +413,7 @@ static void test_bad_bindings(void **state)
     load(&c, "size N\ndef main(a: [N]float): [N-8]float = drop(8, a)\n");
     assert_true(c.ok);
     assert_null(ir_bind(c.program, &(Binding){"N", 8}, 1, &c.diags));
-    assert_non_null(strstr(messages(&c), "`main` has no elements"));
+    assert_non_null(strstr(messages(&c), "an array of `main` has no elements"));
     unload(&c);
 }
 

@@ -512,6 +512,10 @@ static const Instance instances[] = {
      "def p(x: [N][M][4]int, y: [N][M][4]int) = map3(\\t -> t.0 - t.1, zip3(x, y))", "root",
      ""},
     {"hoistFold",
+     "def p(a: [N][M]int) = map(\\r o -> map(\\v -> v - o, r), zip(a, map(reduce(+, 0), "
+     "a)))",
+     "root", "0"},
+    {"hoistFold",
      "def p(x: [N][M]int) = map(\\r -> map(\\v -> v - reduce(+, 0, r) + reduce(+, 0, r), "
      "r), x)",
      "f", "123"},

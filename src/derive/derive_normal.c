@@ -663,6 +663,20 @@ static Path normal_lets(DeriveWalk *w, Path at, bool host)
     return at;
 }
 
+// What a fold begins with is found by a kernel of its own if only kernels can read it.
+static bool name_start(DeriveWalk *w, Path at)
+{
+    const Expr *fold = walk_node(w, at);
+    if ((!folds(fold, NULL) && !expr_is(fold, P_REDUCEBY)) || !is_looked_up(fold->arg[0]))
+        return false;
+    const Rewriter before = rewriter_hold(&w->r);
+    Path start = walk_below(w, at, 0);
+    return rewriter_end(&w->r, &before,
+                        walk_apply_plain(w, RULE_NAME_START, at) &&
+                            walk_apply_plain(w, RULE_ONLY_ELEMENT, start) &&
+                            walk_apply_plain(w, RULE_TO_GLOBAL, walk_below(w, start, 0)));
+}
+
 static void normal_at(DeriveWalk *w, Path at, bool host)
 {
     at = normal_lets(w, at, host);
@@ -673,6 +687,10 @@ static void normal_at(DeriveWalk *w, Path at, bool host)
         !walk_apply_plain(w, RULE_ELEMENTS_OF, at))
         return;
     if (expr->kind == E_PATTERN && walk_apply_plain(w, RULE_START_APART, at)) {
+        normal_at(w, at, host);
+        return;
+    }
+    if (host && name_start(w, at)) {
         normal_at(w, at, host);
         return;
     }
@@ -746,16 +764,52 @@ bool folds_again(DeriveWalk *w, bool windows)
     return changed;
 }
 
+// Does it look something up where a scalar says, outside of all patterns but as what a fold
+// begins with?
+static bool looks_up(const Expr *expr)
+{
+    bool found = has_data_index(expr, NULL);
+    int n = expr->kind != E_PATTERN ? expr->narg : fold_is_long(expr, 0);
+    for (int i = 0; i < n && !found; i++)
+        found = looks_up(expr->arg[i]);
+    return found;
+}
+
+// Folds beside what is looked up have names, and the rest is for one item.
+static void name_folds_beside(DeriveWalk *w, Path at)
+{
+    int64_t any = 0;
+    at = walk_below_lets(w, at);
+    while (!w->deep && looks_up(walk_node(w, at)) &&
+           walk_apply(w, RULE_NAME_FOLD, at, &any, 1)) {
+        Path fold = walk_below(w, at, 0);
+        if (walk_apply_plain(w, RULE_START_APART, fold)) {
+            name_folds_beside(w, fold);
+            walk_apply_plain(w, RULE_LET_OUT, at);
+        }
+        at = walk_below_lets(w, at);
+    }
+}
+
+static void only_elements(DeriveWalk *w, Path at)
+{
+    const Expr *expr = w->deep ? NULL : walk_node(w, at);
+    if (expr && expr->kind == E_TUPLE)
+        for (int i = 0; i < expr->narg; i++)
+            only_elements(w, walk_below(w, at, i));
+    else if (expr && is_looked_up(expr))
+        walk_apply_plain(w, RULE_ONLY_ELEMENT, at);
+}
+
 void derive_normalise(DeriveWalk *w, Path at)
 {
     if (!at.n)
         name_results(w);
+    name_folds_beside(w, at);
     w->axes.n = 0;
     maps_by_index(w, at, true, false, 0);
     hoist_folds(w, at, true, true);
     find_axes(w->r.expr, &w->axes);
     normal_at(w, at, true);
-    at = walk_below_lets(w, at);
-    if (!w->deep && is_looked_up(walk_node(w, at)))
-        walk_apply_plain(w, RULE_ONLY_ELEMENT, at);
+    only_elements(w, walk_below_lets(w, at));
 }

@@ -476,6 +476,21 @@ Expr *rule_startApart(Rewrite *rw, const Expr *at, const RuleArgs *args)
                 : make_map(rw, 1, make_lambda(rw, found, result), rest);
 }
 
+Expr *rule_nameStart(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if ((!expr_is(at, P_REDUCE) && !expr_is(at, P_SCAN) && !expr_is(at, P_REDUCEBY)) ||
+        at->arg[0]->kind == E_PARAM || at->arg[0]->narg > PARTS_MAX)
+        return NULL;
+    const Expr *init = at->arg[0];
+    const int n = init->kind == E_TUPLE ? init->narg : 0;
+    Param *start = fresh(rw, "start");
+    Expr *fold = copy_of(rw, at), *part[PARTS_MAX];
+    for (int i = 0; i < n; i++)
+        part[i] = expr_get(rw->ir, use(rw, start), i);
+    fold->arg[0] = n ? expr_tuple(rw->ir, part, n) : use(rw, start);
+    return expr_let(rw->ir, start, start_value(rw, init), fold);
+}
+
 // A scalar as the only element of a map.
 Expr *rule_onlyElement(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {

@@ -91,6 +91,8 @@ const Arith *len_of(const Expr *expr, int dim); // of the type
 // What stands for f in map(f) if that is p(..., e) of the element e, which occurs nowhere
 // else in it; NULL if not.
 const Expr *inner_of(const Expr *map, Pattern p);
+// product.c: does the expression, a let or a lambda, bind the param?
+bool binds_param(const Expr *expr, const void *param);
 bool divides(Rewrite *rw, int64_t n, const Arith *len);
 // Accumulator and elements are of one type, so that the contract of `reduce` lets it be
 // regrouped; not where it plainly adds up something else than its elements, which breaks

@@ -263,7 +263,7 @@ static void find_bound(Staging *s, const Expr *at, const Expr *body)
     expr_each(body, note_bound, s);
 }
 
-static bool binds(const Expr *expr, const void *param)
+bool binds_param(const Expr *expr, const void *param)
 {
     for (int i = 0; i < expr->nparam; i++)
         if (expr->params[i] == param)
@@ -274,7 +274,8 @@ static bool binds(const Expr *expr, const void *param)
 static bool mentions_bound(const Staging *s, const Expr *expr)
 {
     for (int i = 0; i < s->bound.len; i++)
-        if (expr_mentions(expr, s->bound.at[i]) && !expr_find(expr, binds, s->bound.at[i]))
+        if (expr_mentions(expr, s->bound.at[i]) &&
+            !expr_find(expr, binds_param, s->bound.at[i]))
             return true;
     return false;
 }

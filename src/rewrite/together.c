@@ -115,6 +115,11 @@ static int count_parts(const Expr *expr, const Param *made, int k)
     return expr->fun ? n + count_parts(expr->fun, made, k) : n;
 }
 
+static bool is_bound_in(const Expr *expr, const void *body)
+{
+    return expr->kind == E_PARAM && expr_find(body, binds_param, expr->param);
+}
+
 static const Expr *find_fold(const Expr *expr, const Param *made, int k)
 {
     if (expr_is(expr, P_REDUCE) && is_part(expr->arg[1], made, k))
@@ -138,6 +143,9 @@ static bool look_at(Made *m, const Expr *let)
         int part = m->tuple ? k : -1;
         if (count_parts(let->arg[1], let->param, part) == 1)
             m->fold[k] = find_fold(let->arg[1], let->param, part);
+        // It must begin with what is known where the let is.
+        if (m->fold[k] && expr_find(m->fold[k]->arg[0], is_bound_in, let->arg[1]))
+            m->fold[k] = NULL;
         any |= m->fold[k] != NULL;
     }
     return any && m->n <= PARTS_MAX;

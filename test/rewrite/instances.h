@@ -110,6 +110,11 @@ static const Instance instances[] = {
     {"onlyElement", "def p(x: [N]int) = x[2 % N] + 1", "root", ""},
     {"elementsOf", "def p(x: [N][M]int) = x[2 % N]", "root", ""},
     {"elementsOf", "def p(x: [N][M][K]int) = x[0]", "root", ""},
+    {"nameStart", "def p(x: [N]int) = reduce(max, 3 + N, x)", "root", ""},
+    {"nameStart", "def p(x: [N]int) = scan(+, x[0], x)", "root", ""},
+    {"nameStart",
+     "def p(x: [N]int) = reduce(\\(a, b) v -> (max(a, v), min(b, v)), (x[0], 3), x)",
+     "root", ""},
     {"startApart",
      "def p(x: [N]int, y: [N]int) = reduce(\\(s, m, q) (v, w) ->\n"
      "  (s + v * w, max(m, v), q * (1 + w % 2)), (7, -9, 3), zip(x, y))",

@@ -369,7 +369,10 @@ static double tiles_cost(const Derivation *d, const ProductTiles *t)
         c.limit += window_places(d, t);
         c.alone += window_places(d, t);
     }
-    const double depth = (double)(s->depth / t->parts);
+    // What tiles leave of a fold of windows is read element by element.
+    enum { LEFT = 8 };
+    const double left = s->taps && t->stage ? (double)(s->depth % t->stage) : 0;
+    const double depth = (double)(s->depth / t->parts) + LEFT * left;
     double full = floor(groups / (units * n)), rest = ceil(groups / units - full * n);
     double time = full * (fmax(n * c.limit, c.alone) * depth + c.start);
     if (rest > 0)
@@ -400,16 +403,15 @@ static void set_tiles(const Derivation *d, const ProductTiles *t, Point *point)
 {
     derive_single(d, point);
     set_values(d, point, "unit=%s load=%s lx=%d ly=%d lz=1 stage=%d stages=%d parts=%d",
-               t->unit == UNIT_GROUP ? "group" : "warp", t->stages > 1 ? "now" : "ahead",
-               (int)t->lx, (int)t->ly, (int)t->stage, (int)t->stages, (int)t->parts);
+               t->unit == UNIT_GROUP ? "group" : "warp",
+               t->stages > 1 || !t->stage ? "now" : "ahead", (int)t->lx, (int)t->ly,
+               (int)t->stage, (int)t->stages, (int)t->parts);
     if (t->unit == UNIT_ITEM)
         set_values(d, point,
                    "product=blocks cx=%d cy=%d bx=%d by=%d vec=%d resident=%d tiles=%s "
                    "inner=unroll",
                    (int)t->cx, (int)t->cy, (int)t->bx, (int)t->by, (int)MIN(t->bx, 4),
                    (int)t->resident, t->stage && t->stage <= 16 ? "unroll" : "loop");
-    if (t->stage == 0)
-        set_values(d, point, "load=now");
     else
         set_values(d, point, "product=matrix mx=%d my=%d band=8", (int)t->cx, (int)t->cy);
 }

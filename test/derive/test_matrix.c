@@ -337,8 +337,9 @@ static void try_first(const Case *c)
     describe_target("cuda", &info);
     Derivation *derivation = derive_new(problem->bound, &info, &diags);
     const Space *space = derive_space(derivation);
-    int n = derive_first(derivation, first, COUNTOF(first)), units = 0;
+    int n = derive_first(derivation, first, COUNTOF(first)), units = 0, blocks = 0;
     for (int i = 0; i < n; i++) {
+        blocks += strcmp(space_word(space, &first[i], "product"), "blocks") == 0;
         if (strcmp(space_word(space, &first[i], "product"), "matrix") != 0)
             continue;
         units++;
@@ -348,7 +349,7 @@ static void try_first(const Case *c)
         assert_non_null(strstr(candidate.job.source, "fw_multiply"));
         candidate_release(&candidate);
     }
-    assert_true(units >= 4);
+    assert_true(units >= 4 && blocks >= 2);
     derive_free(derivation);
     problem_free(problem);
     arena_free(arena);
@@ -361,9 +362,65 @@ static void first_points(void **state)
         try_first(&products[i]);
 }
 
+// Convolutions whose filters are few begin with items that copy nothing and write out the
+// rows of a window; what is guarded cannot be copied at all.
+static void direct_points(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool guarded;
+    } known[] = {
+        {"def p(x: [C][N][N]double, f: [8][C][3][3]double) = let w = x |> map(\\q -> q |> "
+         "pad2(1, 1, clamp) |> slide2(3, 1)) in f |> map(\\g -> w |> transpose |> "
+         "map(transpose) |> map2(\\v -> zip3(v, g) |> join |> join |> reduce(\\s t -> s + "
+         "t.0 "
+         "* t.1, double(0))))",
+         false},
+        {"def p(x: [C][N][N]float, f: [8][C][5][5]float) = array3(8, N, N, \\o i j -> "
+         "reduce(+, 0.0, array(C, \\c -> reduce(+, 0.0, array(5, \\u -> reduce(+, 0.0, "
+         "array(5, \\v -> if i + u >= 2 && i + u < N + 2 && j + v >= 2 && j + v < N + 2 "
+         "then "
+         "f[o][c][u][v] * x[c][i + u - 2][j + v - 2] else 0.0)))))))",
+         true},
+    };
+    for (int i = 0; i < COUNTOF(known); i++) {
+        Arena *arena = arena_new();
+        Diags diags = {.arena = arena};
+        DeviceModel model;
+        DeviceInfo info;
+        Point plain;
+        Problem *problem = problem_parse(
+            "case", arena_printf(arena, "size C, N\n%s\n", known[i].text), &diags);
+        const Binding size[] = {{"C", 24}, {"N", 1111}};
+        assert_true(problem && problem_bind(problem, size, 2, &diags));
+        assert_true(device_model_find("nvidia-h200", &model));
+        describe_model(&model, &info);
+        describe_target("cuda", &info);
+        Derivation *derivation = derive_new(problem->bound, &info, &diags);
+        const Space *space = derive_space(derivation);
+        derive_plain(derivation, &plain);
+        assert_string_equal(space_word(space, &plain, "product"), "blocks");
+        assert_int_equal(space_int(space, &plain, "stage"), 0);
+        Candidate candidate;
+        assert_true(candidate_make(problem, derivation, &plain, "c", target_find("cuda"),
+                                   "", arena, &candidate, &diags));
+        // No index is divided, and inside nothing is asked.
+        assert_null(strstr(candidate.job.source, "%"));
+        assert_null(strstr(candidate.job.source, "/"));
+        candidate_release(&candidate);
+        assert_true(space_set(space, &plain, "stage", "8"));
+        assert_int_equal(space_valid(space, &plain), !known[i].guarded);
+        derive_free(derivation);
+        problem_free(problem);
+        arena_free(arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(on_host),
-                                       cmocka_unit_test(first_points)};
+                                       cmocka_unit_test(first_points),
+                                       cmocka_unit_test(direct_points)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -338,8 +338,8 @@ static int64_t shared_length(const Expr *expr)
     return arith_is_const(expr->arg[expr->narg - 1]->type->len, &len) ? len : INT64_MAX;
 }
 
-// The fold of a block, so many outputs: all of a short one is written out, and of others
-// the shortest rows.
+// Writes out the fold of a block of so many outputs if it is short, and else its shortest
+// rows.
 static void unroll_block(DeriveWalk *w, Path block, const FoldRows *rows, int64_t outputs)
 {
     enum { BLOCK_MOST = 512 };

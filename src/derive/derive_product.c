@@ -125,7 +125,7 @@ static bool is_local(const Expr *expr, const void *none)
     return expr_is(expr, P_TOLOCAL);
 }
 
-// What is read under a guard, say, is not copied.
+// Can groups copy tiles of both factors? Not what is read under a guard.
 static void settle_stage(Derivation *d, Diags *diags)
 {
     if (space_param(d->space, space_find(d->space, "stage"))->n < 2)
@@ -256,10 +256,11 @@ typedef struct {
     double limit, alone, start; // start: of a group, whatever it folds
 } TileCost;
 
-// Warp instructions for the places in a window of what the group copies, an element.
+// Cycles of a multiprocessor for an element of the fold, in which a group finds where the
+// elements of the windows are that it copies.
 static double window_places(const Derivation *d, const ProductTiles *t)
 {
-    enum { PLACE = 20 };
+    enum { PLACE = 20 }; // instructions for each of them
     return d->shape.taps ? PLACE * (double)tile_columns(t) / 32 / 4 : 0;
 }
 
@@ -308,8 +309,8 @@ static TileCost direct_cost(const Derivation *d, const ProductTiles *t, int byte
     double loads = ((double)tile_columns(t) / taps + (double)tile_rows(t)) * bytes / 40;
     double limit =
         fmax(fmax(multiply, local), fmax(issue, loads)) + 0.3 * fmin(multiply, local);
-    if (d->shape
-            .taps) // at both ends of a row groups ask for each element whether it is there
+    // At both ends of a row a group asks for each element whether it is there.
+    if (d->shape.taps)
         limit *= 1 + 1.2 * fmin(1, 2 * (double)tile_columns(t) / (double)d->shape.wide);
     return (TileCost){limit, fmax(limit, outputs * half + 800 / taps), 1500};
 }
@@ -486,7 +487,8 @@ static int best_items(const Derivation *d, ProductTiles *best, int most)
     return n;
 }
 
-// Where the factors cannot be copied, or one is windows, whose overlap copies have twice.
+// Where the factors cannot be copied, or one is windows, whose overlap would be copied
+// again for each of them.
 static int best_direct(const Derivation *d, ProductTiles *best, int most)
 {
     int n = 0;
@@ -571,7 +573,7 @@ void product_options(const Derivation *d, const Point *point, KernelOptions *opt
         options->vector = MAX(options->vector, (int)space_int(d->space, point, "lanes"));
     options->ahead = derive_word(d, point, "load", "ahead");
     options->matrix = derive_word(d, point, "product", "matrix");
-    // Items that copy nothing read where they like, so that inside they need not ask.
+    // Items that copy nothing do not wait for others, so each may take the interior's side.
     options->interior |=
         derive_word(d, point, "product", "blocks") && derive_param(d, point, "stage") == 0;
     options->group = derive_word(d, point, "unit", "group");

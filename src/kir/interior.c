@@ -57,7 +57,7 @@ static bool implies(ArithCtx *ctx, const Arith *cond, const Arith *each)
     return holds;
 }
 
-// For all items of a warp, as far as it is linear in the item.
+// The condition for all items of a warp at once, if it is linear in the item.
 static const Arith *for_warp(const InteriorSplit *s, const Arith *cond)
 {
     ArithCtx *ctx = s->pass->ctx;

@@ -3,10 +3,9 @@
 // Masks: a sum to which 0 is added where a condition on indices does not hold stays as it
 // is there.
 //
-//   method  s = s + (c ? e : 0) becomes s = c ? s + e : s, one instruction behind a
-//   predicate
-//           that all outputs of an item share; a multiplication, a choice and an addition
-//           are three
+//   method  s = s + (c ? e : 0) becomes s = c ? s + e : s
+//   why     that is one instruction behind a predicate which all outputs of an item share;
+//           a multiplication, a choice and an addition are three
 //
 // The sum of -0.0 and 0 is 0, so floating sums stay as they are where bits are promised.
 

@@ -50,7 +50,8 @@ static bool whole(const LaunchMaking *m, const SpaceExpr *expr, double least, do
 {
     double x = space_evaluate(m->t->scope, expr, &m->point);
     if (!(x >= least && x <= most && x == floor(x)))
-        return diag_error(m->diags, span_none, "J008", "%s is %g at this point", what, x);
+        return diag_error(m->diags, span_none, "J008", "%s is %g at the point %s", what, x,
+                          point_text(m->t->scope, &m->point, m->arena));
     *out = (int64_t)x;
     return true;
 }
@@ -58,9 +59,10 @@ static bool whole(const LaunchMaking *m, const SpaceExpr *expr, double least, do
 static bool extents(const LaunchMaking *m, const TemplateLaunch *from, JobLaunch *to)
 {
     for (int d = 0; d < DIMS_MAX; d++) {
-        if (!whole(m, from->local_expr[d], 1, EXTENT_MOST, "the local size",
+        if (!whole(m, from->local_expr[d], 1, EXTENT_MOST, "`local` of a launch",
                    &to->local[d]) ||
-            !whole(m, from->global_expr[d], 1, EXTENT_MOST, "the global size",
+            !whole(m, from->global_expr[d], 1, EXTENT_MOST,
+                   from->groups ? "`groups` of a launch" : "`global` of a launch",
                    &to->global[d]))
             return false;
         if (from->groups)

@@ -320,6 +320,10 @@ static bool tune_sizes(RangeTuning *r, const DeviceInfo *device)
     return ok;
 }
 
+// How much longer than its budget a tuning may take, if otherwise it has no result; as in
+// tune_budget.c.
+static const double SLACK_S = 2;
+
 // Checks ------------------------------------------------------------------------------
 
 // At a small size: each extent is the least of its range that is no less than `from`, and
@@ -329,7 +333,7 @@ static bool check_at(RangeTuning *r, int check, const DeviceInfo *device, bool *
     static const struct {
         int from, first, next;
     } of[CHECKS] = {{60, 1, 1}, {250, 3, 2}, {1, 0, 0}};
-    static const double SLACK_S = 2, SLACK = 0.2; // as in tune_budget.c
+    static const double SLACK = 0.2; // as in tune_budget.c
     int64_t size[NAMES];
     for (int i = 0, k = 0; i < r->problem->nbinding; i++) {
         const SizeRange *range = &r->problem->binding[i].range;
@@ -398,13 +402,14 @@ static bool is_hopeless(const RangeTuning *r, int p, int s)
     return own > BEHIND * best;
 }
 
-// The pool at a size; what is stored is not run again, and nothing is if there is no time.
-// False: it has no right kernel there.
-static bool run_pool(RangeTuning *r, int s, const DeviceInfo *device)
+// The pool at a size; what is stored is not run again, and nothing is if there is no time,
+// unless it must be. False: it has no right kernel there.
+static bool run_pool(RangeTuning *r, int s, const DeviceInfo *device, bool must)
 {
     AutoArena *scratch = arena_new();
     Diags quiet = {.arena = scratch};
-    TuneOptions options = options_at(r, left_s(r, 1), 0);
+    const double seconds = fmax(left_s(r, 1), must ? SLACK_S : 0);
+    TuneOptions options = options_at(r, seconds, 0);
     options.strategy = "random"; // no model is asked
     TuneResult one;
     Point point[POOL], wanted[POOL];
@@ -421,7 +426,9 @@ static bool run_pool(RangeTuning *r, int s, const DeviceInfo *device)
     }
     if (t)
         t->budget_s = options.budget_s;
-    if (n && left_s(r, 1) > 0)
+    if (t && must)
+        t->stop.end_s = clock_s() + seconds;
+    if (n && (must || left_s(r, 1) > 0))
         tune_measure_all(t, wanted, n, &quiet);
     for (int p = 0; t && p < r->npoint; p++) {
         double *ns = &r->time[p * r->nsize + s];
@@ -439,12 +446,14 @@ static bool run_pool(RangeTuning *r, int s, const DeviceInfo *device)
 static bool run_pools(RangeTuning *r, const DeviceInfo *device)
 {
     int n = 0, at[SIZES];
-    bool stays[SIZES];
+    bool stays[SIZES], any = false;
     for (int i = 0; i < 2 * r->nsize; i++) {
         const int s = i % r->nsize;
         const bool tuned = i < r->nsize; // those come first
-        if ((r->share[s] > 0) == tuned)
-            stays[s] = (tuned || left_s(r, 1) > 0) && run_pool(r, s, device);
+        if ((r->share[s] > 0) != tuned)
+            continue;
+        stays[s] = (tuned || left_s(r, 1) > 0) && run_pool(r, s, device, tuned && !any);
+        any |= stays[s];
     }
     for (int s = 0; s < r->nsize; s++)
         if (stays[s])

@@ -120,11 +120,6 @@ static const Expr *product_body(const Derivation *d, const char *values, Diags *
     return derive_body(d, &point, &ignored);
 }
 
-static bool is_local(const Expr *expr, const void *none)
-{
-    return expr_is(expr, P_TOLOCAL);
-}
-
 // Can groups copy tiles of both factors? Not what is read under a guard.
 static void settle_stage(Derivation *d, Diags *diags)
 {
@@ -132,7 +127,7 @@ static void settle_stage(Derivation *d, Diags *diags)
         return;
     const Expr *body =
         product_body(d, "product=blocks lx=8 ly=8 lz=1 bx=4 by=4 stage=8", diags);
-    d->shape.staged = body && expr_find(body, is_local, NULL);
+    d->shape.staged = body && expr_find_pattern(body, P_TOLOCAL);
     if (!d->shape.staged)
         space_constrain(d->space, "product != 'blocks' or stage == 0", diags);
 }
@@ -261,7 +256,7 @@ typedef struct {
 static double window_places(const Derivation *d, const ProductTiles *t)
 {
     enum { PLACE = 20 }; // instructions for each of them
-    return d->shape.taps ? PLACE * (double)tile_columns(t) / 32 / 4 : 0;
+    return d->shape.taps && t->stage ? PLACE * (double)tile_columns(t) / 32 / 4 : 0;
 }
 
 static TileCost matrix_cost(const ProductTiles *t, int bytes)
@@ -366,10 +361,9 @@ static double tiles_cost(const Derivation *d, const ProductTiles *t)
     TileCost c = t->unit != UNIT_ITEM ? matrix_cost(t, bytes)
                  : t->stage           ? items_cost(d, t, bytes)
                                       : direct_cost(d, t, bytes);
-    if (t->stage) {
-        c.limit += window_places(d, t);
-        c.alone += window_places(d, t);
-    }
+    const double places = window_places(d, t);
+    c.limit += places;
+    c.alone += places;
     // What tiles leave of a fold of windows is read element by element.
     enum { LEFT = 8 };
     const double left = s->taps && t->stage ? (double)(s->depth % t->stage) : 0;

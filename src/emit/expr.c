@@ -137,7 +137,7 @@ static void put_integer(Printer *p, Scalar scalar, double x, Prec prec)
     bool paren = prec > PREC_UNARY && (x < 0 || narrow);
     const char *suffix = narrow || scalar == S_INT ? "" : is_signed ? "L" : "u";
     if (x == INT32_MIN && scalar == S_INT) {
-        put(p, "(-2147483647 - 1)");
+        put(p, LEAST_INT);
         return;
     }
     open_paren(p, paren);

@@ -180,8 +180,8 @@ void put_index(Printer *p, const Arith *a, Prec prec)
     case A_CONST:
         if (a->value == INT32_MAX && p->target->largest)
             put(p, "%s", p->target->largest);
-        else if (a->value == INT32_MIN) // 2147483648 is a long
-            put(p, "(-2147483647 - 1)");
+        else if (a->value == INT32_MIN)
+            put(p, LEAST_INT);
         else
             put(p, a->value < 0 && prec > PREC_SUM ? "(%lld)" : "%lld",
                 (long long)a->value);

@@ -125,6 +125,7 @@ const char *scalar_text(const Printer *p, Scalar scalar); // the target's type
 
 // index.c
 void put_index(Printer *p, const Arith *a, Prec prec);
+#define LEAST_INT "(-2147483647 - 1)" // 2147483648 would be a long
 // The conjunction of cond[i] >= 0.
 void put_conds(Printer *p, const Arith *const *cond, int n, Prec prec);
 const char *index_type(const Printer *p); // int or long

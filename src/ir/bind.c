@@ -350,12 +350,11 @@ static bool fits(const Bind *b, Span span, const char *what, const Type *type)
 static bool has_elements(const Bind *b, Span span, const char *what, const Type *type)
 {
     int64_t count;
-    bool some = true;
-    for (int i = 0; type->kind == T_TUPLE && i < type->n && some; i++)
-        some = has_elements(b, span, what, type->item[i]);
-    if (type->kind == T_TUPLE)
-        return some;
-    return !arith_is_const(type_count(b->to->ir->arith, type), &count) || count != 0 ||
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        if (!has_elements(b, span, what, type->item[i]))
+            return false;
+    return type->kind == T_TUPLE ||
+           !arith_is_const(type_count(b->to->ir->arith, type), &count) || count != 0 ||
            diag_error(b->diags, span, "T023", "an array of `%s` has no elements", what);
 }
 

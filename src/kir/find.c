@@ -99,6 +99,24 @@ static int64_t kexpr_nodes(const KExpr *e)
     return n;
 }
 
+static int64_t block_iterations(const Block *block, int64_t most)
+{
+    int64_t n = 1;
+    VEC_EACH(const Stm *, stm, block)
+        n = MAX(n, stm_iterations(stm, most));
+    return n;
+}
+
+int64_t stm_iterations(const Stm *stm, int64_t most)
+{
+    int64_t extent = stm->kind == ST_FOR ? most : 1;
+    if (stm->kind == ST_FOR)
+        arith_is_const(stm->extent, &extent);
+    int64_t inside =
+        MAX(block_iterations(&stm->body, most), block_iterations(&stm->other, most));
+    return MIN(MIN(extent, most) * inside, most);
+}
+
 int64_t block_nodes(const Block *block)
 {
     int64_t n = block->len;

@@ -70,7 +70,7 @@ static const Arith *new_variable(Indices *x, const Arith *part)
     int64_t lo, hi;
     arith_range(ctx, part, &lo, &hi);
     const Arith *least = lo == INT64_MIN ? NULL : arith_const(ctx, lo);
-    // Of one value there is no variable, but the number.
+    // A variable of one value would be that number, which cannot be declared.
     const Arith *most = hi == INT64_MAX ? NULL : arith_const(ctx, lo == hi ? hi + 1 : hi);
     return arith_var(ctx, name_fresh(x->pass->arena, x->kernel, "i", &x->names), least,
                      most);

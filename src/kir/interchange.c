@@ -97,21 +97,11 @@ static bool mentions_own(const Interchange *x, const Arith *a)
     return false;
 }
 
-// How many a loop and those inside it have. What is not known is enough.
-static int64_t iterations(const Stm *stm)
-{
-    int64_t extent = stm->kind == ST_FOR ? ITERATIONS_LEAST : 1, inside = 1;
-    if (stm->kind == ST_FOR)
-        arith_is_const(stm->extent, &extent);
-    VEC_EACH(const Stm *, inner, &stm->body)
-        inside = MAX(inside, iterations(inner));
-    return MIN(extent, ITERATIONS_LEAST) * inside;
-}
-
 static bool is_common(const Interchange *x, const Stm *stm)
 {
     if (stm->kind != ST_FOR || stm->loop != LOOP_SEQ || stm->value ||
-        mentions_own(x, stm->extent) || iterations(stm) < ITERATIONS_LEAST)
+        mentions_own(x, stm->extent) ||
+        stm_iterations(stm, ITERATIONS_LEAST) < ITERATIONS_LEAST)
         return false;
     Strides s = {.x = x, .loop = stm};
     note_block(&s, &stm->body);

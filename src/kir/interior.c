@@ -82,7 +82,7 @@ static void need(InteriorSplit *s, const Arith *cond)
     }
     int64_t lo, hi;
     const Arith *all = for_warp(s, cond);
-    cond = cond_rounded(ctx, implies(ctx, all, each) ? all : cond);
+    cond = cond_rounded(ctx, all != cond && implies(ctx, all, each) ? all : cond);
     if (arith_nonneg(ctx, cond))
         return;
     arith_range(ctx, cond, &lo, &hi);

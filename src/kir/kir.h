@@ -292,7 +292,10 @@ bool stm_is_barrier(const Stm *stm, const void *of);
 bool stm_is_loop(const Stm *stm, const void *of);
 bool stm_is_parallel(const Stm *stm, const void *of); // a loop over those of a launch
 bool stm_exchanges(const Stm *stm, const void *of);   // with other items, in its value
-int64_t block_nodes(const Block *block);              // statements and parts of values
+// How often a statement runs the innermost ones in it: `most` if it does more often, or if
+// it is not known.
+int64_t stm_iterations(const Stm *stm, int64_t most);
+int64_t block_nodes(const Block *block); // statements and parts of values
 
 // Puts in the place of each loop over items (in a launch, or in a group) what `map` adds to
 // `to`; false: it stays, and those in it are asked. around: so many loops over threads.
@@ -310,6 +313,7 @@ const KExpr *kexpr_var(Arena *arena, const Var *var);
 const KExpr *kexpr_load(Arena *arena, const Buffer *buffer, const Arith *index);
 // That all n integers are at least 0.
 const KExpr *kexpr_cond(Arena *arena, const Arith *const *cond, int n);
+bool kexpr_same_cond(const KExpr *a, const KExpr *b); // of two such: the same integers
 // With arguments of its own, *arg; and what map makes of each argument in its place, which
 // is e itself if that is all the same.
 KExpr *kexpr_copy(Arena *arena, const KExpr *e, const KExpr ***arg);

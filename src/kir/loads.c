@@ -69,14 +69,6 @@ static const char *new_name(Loads *l, const Buffer *buffer)
 
 // Selects ---------------------------------------------------------------------------------
 
-static bool same_condition(const KExpr *a, const KExpr *b)
-{
-    bool same = a->n == b->n;
-    for (int i = 0; i < a->n && same; i++)
-        same = a->cond[i] == b->cond[i];
-    return same;
-}
-
 static Behind behind_of(Loads *l, const KExpr *select)
 {
     const KExpr *cond = select->arg[0];
@@ -86,7 +78,7 @@ static Behind behind_of(Loads *l, const KExpr *select)
     int i = table_find(&l->table, key);
     if (i >= 0)
         at.same = l->conditions.at[l->table.entry.at[i].value];
-    if (!at.same || !same_condition(at.same->select->arg[0], cond)) {
+    if (!at.same || !kexpr_same_cond(at.same->select->arg[0], cond)) {
         at.same = arena_copy(l->arena, &first, sizeof first);
         table_push(&l->table, key, l->conditions.len);
         VEC_PUSH(l->arena, &l->conditions, at.same);

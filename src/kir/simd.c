@@ -60,26 +60,12 @@ static bool are_lanes(const ItemLanes *l)
            !(block_any(body, stm_is_loop, NULL) && block_any(body, makes_array, NULL));
 }
 
-// How often loops run the innermost statements of a block; more than SHORT: or more often.
-static int64_t iterations(const Block *block)
-{
-    int64_t most = 1, extent;
-    VEC_EACH(const Stm *, stm, block) {
-        int64_t inner = MAX(iterations(&stm->body), iterations(&stm->other));
-        if (stm->kind == ST_FOR)
-            inner *= arith_is_const(stm->extent, &extent) && extent <= SHORT ? extent
-                                                                             : SHORT + 1;
-        most = MAX(most, MIN(inner, SHORT + 1));
-    }
-    return most;
-}
-
 static void write_out(Block *block)
 {
     VEC_EACH(Stm *, stm, block) {
         int64_t extent;
         if (stm->kind == ST_FOR && !stm->unroll && arith_is_const(stm->extent, &extent) &&
-            extent * iterations(&stm->body) <= SHORT)
+            stm_iterations(stm, SHORT + 1) <= SHORT)
             stm->unroll = (int)extent;
         write_out(&stm->body);
         write_out(&stm->other);

@@ -21,6 +21,14 @@ const KExpr *kexpr_cond(Arena *arena, const Arith *const *cond, int n)
                   .n = n);
 }
 
+bool kexpr_same_cond(const KExpr *a, const KExpr *b)
+{
+    bool same = a->n == b->n;
+    for (int i = 0; i < a->n && same; i++)
+        same = a->cond[i] == b->cond[i];
+    return same;
+}
+
 KExpr *kexpr_copy(Arena *arena, const KExpr *e, const KExpr ***arg)
 {
     KExpr *copy = arena_copy(arena, e, sizeof(KExpr));

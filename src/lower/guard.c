@@ -55,9 +55,7 @@ static Stm *guard_again(Lower *l, const KExpr *value)
     Stm *last = l->block->len ? l->block->at[l->block->len - 1] : NULL;
     bool same = last && last->kind == ST_IF && last->value->kind == K_COND &&
                 !last->other.len && last->side && last->side->outer == l->side &&
-                last->value->n == value->n;
-    for (int i = 0; same && i < value->n; i++)
-        same = last->value->cond[i] == value->cond[i];
+                kexpr_same_cond(last->value, value);
     return same ? last : NULL;
 }
 

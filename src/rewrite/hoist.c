@@ -129,8 +129,8 @@ static const Expr *repeated_operand(const Expr *map, int64_t least, const Bound 
     const bool zip = in && expr_is(in, P_ZIP);
     for (int i = 0; in && i < (zip ? in->narg : 1); i++) {
         const Expr *part = zip ? in->arg[i] : in;
-        if (expr_find(part, has_long_nest, &least) && !mentions_bound(part, bound) &&
-            is_repeated(map->fun->arg[0], map->fun->params[0], zip ? i : -1))
+        if (is_repeated(map->fun->arg[0], map->fun->params[0], zip ? i : -1) &&
+            expr_find(part, has_long_nest, &least) && !mentions_bound(part, bound))
             return part;
     }
     return NULL;

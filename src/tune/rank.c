@@ -396,7 +396,7 @@ void predictor_free(Predictor *by)
     *by = (Predictor){0};
 }
 
-// Of a problem ------------------------------------------------------------------------
+// Problems ----------------------------------------------------------------------------
 
 static void compare_device(const TuneOptions *options, const DeviceInfo *device,
                            const char *fingerprint, Diags *diags)

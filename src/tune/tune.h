@@ -66,8 +66,8 @@ typedef struct Rank Rank;
 Rank *rank_open(const Problem *problem, const DeviceInfo *device, const Predictor *by,
                 const RankLimit *limit, uint64_t seed, Arena *arena, Ranking *ranking,
                 Diags *diags);
-// Of n points, the logarithms of their times, but for a term that all share; INFINITY: a
-// point cannot be lowered, or was not looked at before the seconds were over.
+// Predicts the logarithms of the times of n points, but for a term that all share;
+// INFINITY: a point cannot be lowered, or was not looked at before the seconds were over.
 void rank_predict(Rank *rank, const Point *point, int n, double seconds, double *predicted);
 void rank_close(Rank *rank); // accepts NULL
 
@@ -92,8 +92,8 @@ struct TuneOptions {
     int stage[2];       // of a strategy in two stages; 0: its own choice
     int samples;        // timed runs of every point, however slow; 0: few of slow ones
     uint64_t seed;
-    // Of all of it, not of the search alone: kept to a fifth or 2 s. INFINITY: not bounded
-    // by time.
+    // For the whole tuning, not for the search alone; kept to a fifth or 2 s. INFINITY: not
+    // bounded by time.
     double budget_s;
     int64_t budget_trials; // 0: not bounded by trials
     // The plain kernel is known to be right: of a program that one tolerance suits, its
@@ -160,8 +160,8 @@ struct TuneResult {
     bool checked; // the best was compared with the reference once more at the end
                   // (best_ns INFINITY: it is the plain kernel, right at small sizes)
     Rigor rigor;  // of this search
-    // Of the goal: names, values of the best, and the front in order of the first objective
-    // where there are several.
+    // The goal's names, the values of the best, and the front in order of the first
+    // objective where there are several.
     int nmetric, nobjective, nfront;
     const char *metric[GOAL_METRICS], *unit[GOAL_METRICS], *objective[GOAL_OBJECTIVES];
     GoalValues values;

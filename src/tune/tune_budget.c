@@ -32,8 +32,8 @@ static const double ROOFLINE_S = 2, ROOFLINE = 0.15; // the lesser: for ceilings
 static const double SETS_S = 2, SETS = 0.05;
 // To end what is under way, and to write what was found.
 static const double WRITING_S = 0.3;
-// Of the slack: for a reference and a first right kernel, the best few once more, and the
-// checks of the best.
+// Shares of the slack: for a reference and a first right kernel, for the best few once
+// more, and for the checks of the best.
 static const double FIRST = 0.5, AGAIN = 0.5, CHECKS = 0.6;
 // At most of the budget for what comes after the search, and at least for what comes before
 // it and after the first right kernel, however long that took.

@@ -257,41 +257,74 @@ static void compile(const Problem *problem, const Derivation *derivation,
     buf_release(&log);
 }
 
-static bool try_case(const Case *c)
-{
-    Arena *arena = arena_new();
+// A program on a GPU with matrix units.
+typedef struct {
+    Arena *arena;
     Diags diags;
+    Problem *problem;
+    Derivation *derivation;
+} OnGpu;
+
+static void gpu_open(OnGpu *g, const char *sizes, const char *text, Math math,
+                     const Binding *size, int n)
+{
     DeviceModel model;
     DeviceInfo info;
-    Point point, plain;
-    void *raw[8] = {0}, *expected[8] = {0};
-    diags = (Diags){.arena = arena};
-    Problem *problem =
-        problem_parse("case", arena_printf(arena, "size M, N, K\n%s\n", c->text), &diags);
-    const Binding size[] = {{"M", c->m}, {"N", c->n}, {"K", c->k}};
-    if (!problem || !problem_bind(problem, size, 3, &diags))
-        fail_msg("%s", diags.list.at[0].message);
-    problem->bound->math = c->math;
-    ProblemData *data = data_random(problem, 1, arena);
+    g->arena = arena_new();
+    g->diags = (Diags){.arena = g->arena};
+    g->problem = problem_parse("case", arena_printf(g->arena, "size %s\n%s\n", sizes, text),
+                               &g->diags);
+    if (!g->problem || !problem_bind(g->problem, size, n, &g->diags))
+        fail_msg("%s", g->diags.list.at[0].message);
+    g->problem->bound->math = math;
     assert_true(device_model_find("nvidia-h200", &model));
     describe_model(&model, &info);
     describe_target("cuda", &info);
-    Derivation *derivation = derive_new(problem->bound, &info, &diags);
-    assert_non_null(derivation);
-    derive_single(derivation, &plain);
-    space_set(derive_space(derivation), &plain, "strip", "0");
-    space_set(derive_space(derivation), &plain, "prefix", "parts");
-    set_point(derivation, c->point, &point);
+    g->derivation = derive_new(g->problem->bound, &info, &g->diags);
+    assert_non_null(g->derivation);
+}
+
+static void gpu_open_case(OnGpu *g, const Case *c)
+{
+    const Binding size[] = {{"M", c->m}, {"N", c->n}, {"K", c->k}};
+    gpu_open(g, "M, N, K", c->text, c->math, size, 3);
+}
+
+static void gpu_close(OnGpu *g)
+{
+    derive_free(g->derivation);
+    problem_free(g->problem);
+    arena_free(g->arena);
+}
+
+// The kernel of a point; candidate_release it.
+static const char *gpu_source(OnGpu *g, const Point *point, Candidate *candidate)
+{
+    assert_true(candidate_make(g->problem, g->derivation, point, "c", target_find("cuda"),
+                               "", g->arena, candidate, &g->diags));
+    return candidate->job.source;
+}
+
+static bool try_case(const Case *c)
+{
+    OnGpu g;
+    Point point, plain;
+    void *raw[8] = {0}, *expected[8] = {0};
+    gpu_open_case(&g, c);
+    ProblemData *data = data_random(g.problem, 1, g.arena);
+    derive_single(g.derivation, &plain);
+    space_set(derive_space(g.derivation), &plain, "strip", "0");
+    space_set(derive_space(g.derivation), &plain, "prefix", "parts");
+    set_point(g.derivation, c->point, &point);
     const bool matrix = is_product(c->point);
     bool ok =
-        run_point(problem, derivation, &plain, data, false, arena, &diags, expected) &&
-        run_point(problem, derivation, &point, data, matrix, arena, &diags, raw);
+        run_point(g.problem, g.derivation, &plain, data, false, g.arena, &g.diags,
+                  expected) &&
+        run_point(g.problem, g.derivation, &point, data, matrix, g.arena, &g.diags, raw);
     if (ok)
         compare(data, raw, expected, (double)c->k);
-    compile(problem, derivation, &point, arena, &diags);
-    derive_free(derivation);
-    problem_free(problem);
-    arena_free(arena);
+    compile(g.problem, g.derivation, &point, g.arena, &g.diags);
+    gpu_close(&g);
     return ok;
 }
 
@@ -321,38 +354,22 @@ static const Case products[] = {
 
 static void try_first(const Case *c)
 {
-    Arena *arena = arena_new();
-    Diags diags;
-    DeviceModel model;
-    DeviceInfo info;
+    OnGpu g;
     Point first[24];
-    diags = (Diags){.arena = arena};
-    Problem *problem =
-        problem_parse("case", arena_printf(arena, "size M, N, K\n%s\n", c->text), &diags);
-    const Binding size[] = {{"M", c->m}, {"N", c->n}, {"K", c->k}};
-    assert_true(problem && problem_bind(problem, size, 3, &diags));
-    problem->bound->math = c->math;
-    assert_true(device_model_find("nvidia-h200", &model));
-    describe_model(&model, &info);
-    describe_target("cuda", &info);
-    Derivation *derivation = derive_new(problem->bound, &info, &diags);
-    const Space *space = derive_space(derivation);
-    int n = derive_first(derivation, first, COUNTOF(first)), units = 0, blocks = 0;
+    gpu_open_case(&g, c);
+    const Space *space = derive_space(g.derivation);
+    int n = derive_first(g.derivation, first, COUNTOF(first)), units = 0, blocks = 0;
     for (int i = 0; i < n; i++) {
         blocks += strcmp(space_word(space, &first[i], "product"), "blocks") == 0;
         if (strcmp(space_word(space, &first[i], "product"), "matrix") != 0)
             continue;
         units++;
         Candidate candidate;
-        assert_true(candidate_make(problem, derivation, &first[i], "c", target_find("cuda"),
-                                   "", arena, &candidate, &diags));
-        assert_non_null(strstr(candidate.job.source, "fw_multiply"));
+        assert_non_null(strstr(gpu_source(&g, &first[i], &candidate), "fw_multiply"));
         candidate_release(&candidate);
     }
     assert_true(units >= 4 && blocks >= 2);
-    derive_free(derivation);
-    problem_free(problem);
-    arena_free(arena);
+    gpu_close(&g);
 }
 
 static void first_points(void **state)
@@ -385,35 +402,23 @@ static void direct_points(void **state)
          true},
     };
     for (int i = 0; i < COUNTOF(known); i++) {
-        Arena *arena = arena_new();
-        Diags diags = {.arena = arena};
-        DeviceModel model;
-        DeviceInfo info;
+        OnGpu g;
         Point plain;
-        Problem *problem = problem_parse(
-            "case", arena_printf(arena, "size C, N\n%s\n", known[i].text), &diags);
-        const Binding size[] = {{"C", 24}, {"N", 1111}};
-        assert_true(problem && problem_bind(problem, size, 2, &diags));
-        assert_true(device_model_find("nvidia-h200", &model));
-        describe_model(&model, &info);
-        describe_target("cuda", &info);
-        Derivation *derivation = derive_new(problem->bound, &info, &diags);
-        const Space *space = derive_space(derivation);
-        derive_plain(derivation, &plain);
+        gpu_open(&g, "C, N", known[i].text, MATH_STANDARD,
+                 (const Binding[]){{"C", 24}, {"N", 1111}}, 2);
+        const Space *space = derive_space(g.derivation);
+        derive_plain(g.derivation, &plain);
         assert_string_equal(space_word(space, &plain, "product"), "blocks");
         assert_int_equal(space_int(space, &plain, "stage"), 0);
         Candidate candidate;
-        assert_true(candidate_make(problem, derivation, &plain, "c", target_find("cuda"),
-                                   "", arena, &candidate, &diags));
+        const char *source = gpu_source(&g, &plain, &candidate);
         // No index is divided, and inside nothing is asked.
-        assert_null(strstr(candidate.job.source, "%"));
-        assert_null(strstr(candidate.job.source, "/"));
+        assert_null(strstr(source, "%"));
+        assert_null(strstr(source, "/"));
         candidate_release(&candidate);
         assert_true(space_set(space, &plain, "stage", "8"));
         assert_int_equal(space_valid(space, &plain), !known[i].guarded);
-        derive_free(derivation);
-        problem_free(problem);
-        arena_free(arena);
+        gpu_close(&g);
     }
 }
 

@@ -27,6 +27,7 @@ typedef struct {
     double ns;   // likewise
     Measures measures;
     double first_ns;  // of its first trial
+    int64_t turn;     // counts first trials
     StoreTrial again; // what the store is to know of the second; an arena's
 } Finalist;
 
@@ -91,6 +92,7 @@ struct Tune {
     uint64_t space_hash;      // without options->where: trials are the same
     Finalist best[FINALISTS]; // sorted
     int nbest, nagain;        // nagain: of them, timed again
+    int64_t turns;            // first trials so far
     VEC(Finalist) front;      // of several objectives: right trials that none beats
     const char *last_log;     // of the last trial that failed
     double set_s;             // that inputs and their reference took, once it was built

@@ -68,7 +68,8 @@ void tune_keep_best(Tune *t, const Point *point, double ns, const Measures *meas
                            .cost = tune_cost(t, point, ns, measures),
                            .ns = ns,
                            .measures = *measures,
-                           .first_ns = ns};
+                           .first_ns = ns,
+                           .turn = t->turns++};
     if (goal_objectives(t->goal) > 1)
         tune_keep_front(t, &made);
     int i = t->nbest < FINALISTS ? t->nbest++ : FINALISTS - 1;

@@ -133,6 +133,12 @@ static bool measure_front(Tune *t)
     return ok;
 }
 
+// The store finds the first one of equal times, so that is the winner, too.
+static bool is_ahead(const Finalist *a, const Finalist *b)
+{
+    return a->cost < b->cost || (a->cost == b->cost && a->turn < b->turn);
+}
+
 bool tune_measure_again(Tune *t)
 {
     tune_report(t, "re-measure", TRIAL_OK, INFINITY);
@@ -140,7 +146,7 @@ bool tune_measure_again(Tune *t)
     if (!measure_finalists(t) || !measure_plain(t) || !measure_front(t))
         return false;
     for (int i = 1; i < t->nbest; i++)
-        for (int k = i; k > 0 && t->best[k].cost < t->best[k - 1].cost; k--) {
+        for (int k = i; k > 0 && is_ahead(&t->best[k], &t->best[k - 1]); k--) {
             Finalist better = t->best[k];
             t->best[k] = t->best[k - 1];
             t->best[k - 1] = better;

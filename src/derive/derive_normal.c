@@ -386,6 +386,8 @@ Path join_outer(DeriveWalk *w, Path at)
 // Are they maps of rows which items of a group share, or go through, one each?
 static bool maps_rows(const Expr *map)
 {
+    if (is_map(map) && map->dims > 1)
+        return is_chain_body(map->fun->arg[0]) && !has_window(map->arg[0], map->dims);
     const Expr *inner = is_map(map) && map->dims == 1 ? map->fun->arg[0] : NULL;
     return chain_depth(map) > 1 ||
            (inner && is_map(inner) && expr_mentions(inner->arg[0], map->fun->params[0]) &&
@@ -398,9 +400,8 @@ static Path join_rows(DeriveWalk *w, Path at)
 {
     while (!w->deep && maps_rows(walk_node(w, at)) && !has_product(walk_node(w, at))) {
         const Rewriter before = rewriter_hold(&w->r);
-        if (!rewriter_end(&w->r, &before,
-                          walk_apply_plain(w, RULE_MAP_FLATTEN, at) &&
-                              walk_apply_plain(w, RULE_MAP_JOIN, at)))
+        bool flat = walk_node(w, at)->dims > 1 || walk_apply_plain(w, RULE_MAP_FLATTEN, at);
+        if (!rewriter_end(&w->r, &before, flat && walk_apply_plain(w, RULE_MAP_JOIN, at)))
             return at;
         at = walk_below(w, at, 0);
     }
@@ -588,8 +589,30 @@ static void lets_out(DeriveWalk *w, Path at)
         at = walk_below(w, at, 1);
 }
 
+static bool is_ordered_fold(const Expr *expr, const void *none)
+{
+    return expr_is(expr, P_REDUCE) && order_shows(expr);
+}
+
+// Windows share what they fold along an axis where that saves more than a map that stores
+// it takes. Where the map that reads it is.
+static Path separate_folds(DeriveWalk *w, Path at)
+{
+    enum { SAVED_LEAST = 32 };
+    const int64_t least = SAVED_LEAST;
+    while (!w->deep && is_map(walk_node(w, at)) &&
+           !(w->strict && expr_find(walk_node(w, at)->fun, is_ordered_fold, NULL)) &&
+           walk_apply(w, RULE_SEPARATE_FOLD, at, &least, 1)) {
+        normal_at(w, walk_below(w, at, 0), true);
+        at = walk_below(w, at, 1);
+    }
+    return at;
+}
+
 static void normal_map(DeriveWalk *w, Path at, bool host)
 {
+    if (host)
+        at = separate_folds(w, at);
     if (host && part_chain(w, at)) {
         hoist_folds(w, at, true, false);
         normal_at(w, at, true);

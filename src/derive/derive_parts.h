@@ -103,6 +103,7 @@ bool order_has(const Derivation *derivation, const char *name, int64_t value);
 // and show in which order it was.
 bool may_share_pass(const Derivation *derivation, const Expr *fold);
 // derive_space.c
+bool cpu_makes_vectors(const Derivation *derivation); // its compiler, where sizes are known
 // As derive_new, whatever the program's arithmetic.
 Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags *diags);
 int64_t derive_number(const Derivation *derivation, const Point *point, const char *stem,
@@ -176,13 +177,12 @@ int64_t stream_rows(const TimeLoop *loop);
 // STREAMS_FEW only those that take no more than a share of the time of sweeps.
 enum { STREAMS_FEW = 2 };
 int stream_first(const Derivation *derivation, double share, Point *point, int max);
+int pass_first(const Derivation *derivation, Point *point, int max); // without a time loop
 // May the stages of a program without time loops be kernels like those of one step?
 bool may_stream(const Derivation *derivation);
 void add_pass_params(Derivation *derivation, Diags *diags);
 // Which covers have such kernels is tried; false: none has.
 bool settle_passes(Derivation *derivation, Diags *diags);
-// Point number i of them to try first; false if there are no more.
-bool pass_start(const Derivation *derivation, int i, Point *point);
 // What is common to all and to another one.
 void merge_loops(TimeLoop *all, const TimeLoop *found);
 

@@ -376,22 +376,3 @@ bool settle_passes(Derivation *d, Diags *diags)
     }
     return all->count > 0;
 }
-
-bool pass_start(const Derivation *d, int i, Point *point)
-{
-    static const struct Start {
-        int cols, by, ly, warps, rows;
-    } start[2][4] = {
-        {{4, 1, 1, 16, 128}, {4, 1, 1, 16, 64}, {2, 1, 1, 16, 128}, {8, 1, 1, 8, 128}},
-        {{4, 2, 8, 16, 64}, {2, 2, 8, 16, 64}, {2, 4, 8, 8, 64}, {1, 2, 8, 16, 64}}};
-    enum { COVERS = 2, WAYS = COUNTOF(start[0]) };
-    if (!d->shape.stream || i >= COVERS * WAYS)
-        return false;
-    const struct Start *s = &start[is_deep(d)][i / COVERS];
-    derive_single(d, point);
-    space_set(d->space, point, "scheme", "stream");
-    cover_choose(d, point, i % COVERS, false);
-    set_values(d, point, "lx=%d ly=%d by=%d lz=1 cols=%d warps=%d rows=%d", d->device.lanes,
-               s->ly, s->by, s->cols, s->warps, s->rows);
-    return true;
-}

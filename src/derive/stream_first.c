@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Points of time loops to try first: all shapes of streams in the order of an estimate of
-// their time.
+// Points of time loops and of pipelines to try first: all shapes of streams in the order of
+// an estimate of their time.
 //
 //   method  A group of warps walks along its strip; an iteration takes as long as what its
 //           multiprocessor's warps need of issue slots, of arithmetic, of what shuffles and
@@ -204,7 +204,8 @@ static void choose(StreamSearch *s, FirstStream *p, int number)
     if (number == ROWS) {
         bool teams = p->n[WARPS] % (s->deep || s->flat ? p->n[LY] : p->n[RELAY]) == 0 &&
                      (p->n[RELAY] == 1 || !p->n[EARLY]);
-        if (p->n[FUSE] > 1 && p->n[FUSE] % p->n[RELAY] == 0 && teams)
+        if ((p->n[FUSE] > 1 || s->d->shape.stream) && p->n[FUSE] % p->n[RELAY] == 0 &&
+            teams)
             choose_rows(s, p);
         return;
     }
@@ -227,6 +228,19 @@ static int compare(const void *a, const void *b)
     if (p->cost != q->cost)
         return p->cost < q->cost ? -1 : 1;
     return memcmp(p->n, q->n, sizeof p->n);
+}
+
+// The likely shapes, the best one first.
+static void find_shapes(StreamSearch *s)
+{
+    s->loop = &s->d->shape.steps;
+    s->deep = s->loop->dims == 3;
+    for (int i = 0; i < (s->loop->flat_reads && !s->d->shape.stream ? 2 : 1); i++) {
+        s->flat = i;
+        choose(s, &(FirstStream){.cost = 0}, 0);
+    }
+    if (s->found.len)
+        qsort(s->found.at, (size_t)s->found.len, sizeof *s->found.at, compare);
 }
 
 static void set_stream(const Derivation *d, const FirstStream *stream, Point *point)
@@ -279,19 +293,55 @@ static int rows_first(const Derivation *d, Point *point, int max)
     return n;
 }
 
+// The best shape of each width of a lane's part of a row, or tile; how many.
+static int best_shapes(const StreamSearch *s, FirstStream *shape, int max)
+{
+    int n = 0;
+    for (int i = 0; i < s->found.len && n < max; i++) {
+        const int64_t *number = s->found.at[i].n;
+        bool new = true;
+        for (int k = 0; k < n; k++)
+            new = new && (shape[k].n[COLS] != number[COLS] || shape[k].n[BY] != number[BY]);
+        if (new)
+            shape[n++] = s->found.at[i];
+    }
+    return n;
+}
+
+// Each shape with strips that fill the card and with short ones, as the best cover by
+// prediction, and then two as the next one. An estimate does not see how few groups long
+// windows leave room for: short strips make up for that. (H100, sums of 13 x 13 floats: 114
+// us in strips of 32 rows, 174 by the best point tried without them.)
+int pass_first(const Derivation *d, Point *point, int max)
+{
+    enum { SHAPES = 4, AGAIN = 2, SHORT = 32 };
+    if (!d->shape.stream)
+        return 0;
+    StreamSearch s = {.d = d, .arena = arena_new()};
+    FirstStream shape[SHAPES];
+    find_shapes(&s);
+    int n = 0, shapes = best_shapes(&s, shape, SHAPES);
+    for (int i = 0; i < 2 * (shapes + AGAIN) && n < max; i++) {
+        const FirstStream *one = &shape[i / 2 % shapes];
+        set_stream(d, one, &point[n]);
+        space_set(d->space, &point[n], "scheme", "stream");
+        if (i % 2 && one->n[ROWS] > SHORT)
+            set_number(d, &point[n], "rows", SHORT);
+        bool chosen = cover_choose(d, &point[n], i / (2 * shapes), false);
+        bool new = chosen && (i % 2 == 0 || one->n[ROWS] > SHORT);
+        n += new &&space_valid(d->space, &point[n]);
+    }
+    arena_free(s.arena);
+    return n;
+}
+
 int stream_first(const Derivation *d, double share, Point *point, int max)
 {
     enum { FIRST = 16 };
     if (!has_stream(d) || streams_rows(d))
         return has_stream(d) ? rows_first(d, point, max) : 0;
-    StreamSearch s = {.d = d, .loop = &d->shape.steps, .arena = arena_new()};
-    s.deep = s.loop->dims == 3;
-    for (int i = 0; i < (s.loop->flat_reads ? 2 : 1); i++) {
-        s.flat = i;
-        choose(&s, &(FirstStream){.cost = 0}, 0);
-    }
-    if (s.found.len)
-        qsort(s.found.at, (size_t)s.found.len, sizeof *s.found.at, compare);
+    StreamSearch s = {.d = d, .arena = arena_new()};
+    find_shapes(&s);
     int n = 0, taken[FIRST];
     for (int i = 0; i < s.found.len && n < MIN(max, FIRST); i++) {
         if (n == STREAMS_FEW && s.found.at[i].cost > share * sweeps(&s))

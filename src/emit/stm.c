@@ -295,14 +295,38 @@ static void put_scope(Printer *p, const Stm *loop)
     p->indent--;
 }
 
+// Iterations as lanes, each of which has its own of the variables that they carry; where
+// the target cannot say so, their order does not matter.
+static void put_simd(Printer *p, const Stm *loop)
+{
+    put_form(p, "%s", p->target->simd);
+    VEC_EACH(const Stm *, stm, &loop->body) {
+        if (p->target->regroups || !stm_carries(stm, loop))
+            continue;
+        const Op op = stm_joins(stm, loop)->op;
+        put_form(p, " reduction(%s:%s)",
+                 op == OP_ADD       ? "+"
+                 : op == OP_MUL     ? "*"
+                 : op == OP_MINIMUM ? "min"
+                                    : "max",
+                 stm->var->name);
+    }
+    put_line(p, "%s", "");
+}
+
 static void put_plain_loop(Printer *p, const Stm *stm)
 {
     if (stm->unroll)
         put_line(p, "%s %d", p->target->unroll, stm->unroll);
     if (stm->simd && p->target->simd)
-        put_line(p, "%s", p->target->simd);
+        put_simd(p, stm);
     put_loop_head(p, stm, false);
     put_line(p, "++) {");
+    if (stm->simd && p->target->regroups && block_any(&stm->body, stm_carries, stm)) {
+        p->indent++;
+        put_line(p, "%s", p->target->regroups);
+        p->indent--;
+    }
     put_scope(p, stm);
     put_braced(p, &stm->body);
     put_line(p, "}");

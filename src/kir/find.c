@@ -65,6 +65,18 @@ bool stm_carries(const Stm *stm, const void *loop)
            !block_any(&((const Stm *)loop)->body, declares, stm->var);
 }
 
+const KExpr *stm_joins(const Stm *assign, const Stm *loop)
+{
+    const KExpr *value = assign->value;
+    for (int i = 0; value->kind == K_VAR && i < loop->body.len; i++)
+        if (declares(loop->body.at[i], value->var))
+            value = loop->body.at[i]->value;
+    for (int i = 0; value && value->kind == K_OP && i < 2 && i < value->n; i++)
+        if (is_var(value->arg[i], assign->var))
+            return value;
+    return NULL;
+}
+
 bool stm_is_loop(const Stm *stm, const void *of)
 {
     return stm->kind == ST_FOR;

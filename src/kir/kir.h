@@ -153,7 +153,7 @@ struct Stm {
     int unroll; // FOR: iterations that the compiler is asked to write out; 0: its choice
     int dim;    // FOR of threads
     bool items; // FOR that is SEQ: of items, so no iteration needs another
-    bool simd;  // FOR of items: they may be lanes of vectors
+    bool simd;  // FOR: iterations may be lanes of vectors, which join what they carry
     bool fence_local, fence_global; // BARRIER
     bool atomic; // STORE of an operation on what is there and another value: one update
     bool async; // STORE of a LOAD: goes on by itself; waited for by its item, then for all;
@@ -288,6 +288,9 @@ bool stm_reads(const Stm *stm, const void *var);     // likewise
 bool stm_stores(const Stm *stm, const void *buffer); // it does, not its body
 bool stm_carries(const Stm *stm, const void *loop); // assigns what the loop's body does not
                                                     // declare, for its next iterations
+// The operation by which an iteration of a loop joins a variable that it carries with
+// something else; NULL: it assigns it something other.
+const KExpr *stm_joins(const Stm *assign, const Stm *loop);
 bool stm_is_barrier(const Stm *stm, const void *of);
 bool stm_is_loop(const Stm *stm, const void *of);
 bool stm_is_parallel(const Stm *stm, const void *of); // a loop over those of a launch

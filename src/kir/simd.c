@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Simd: loops over items whose iterations a compiler may take as lanes of vectors say so.
+// Simd: loops over items whose iterations a compiler may take as lanes of vectors say so,
+// and so do loops that only add up, multiply or pick the least or largest, whose lanes are
+// joined behind them.
 //
 //   why    Without being asked gcc makes no vectors of a loop with another loop inside: a
 //          convolution of 16 channels, 3 x 3, 501 x 503, took 234 ms, and takes 28 (gcc 12,
@@ -9,11 +11,13 @@
 //   needs  items that are a loop, and in the loops inside accesses of neighbouring elements
 //          by neighbouring items, or of the same one
 //
-// Short loops inside are to be written out.
+// Short loops inside are to be written out. Sums of floating numbers come in another order
+// so, which `reduce` allows and strict programs do not. (Sums of 25,527 rows of 224 floats:
+// 2.5 ms, and 1.1 as lanes; their largest: 8.4 and 1.2.)
 
 #include "kir/passes.h"
 
-enum { SHORT = 16, LANES_LEAST = 4 };
+enum { SHORT = 16, LANES_LEAST = 4, SUMS_LEAST = 32 };
 
 typedef struct {
     ArithCtx *ctx;
@@ -72,19 +76,74 @@ static void write_out(Block *block)
     }
 }
 
-static void mark(ArithCtx *ctx, Block *block)
+// An operation whose order does not matter.
+static bool is_any_order(const KExpr *value, bool strict)
 {
+    const bool sum = value->op == OP_ADD || value->op == OP_MUL;
+    return (sum || value->op == OP_MINIMUM || value->op == OP_MAXIMUM) &&
+           value->type->kind == T_SCALAR && value->type->width <= 1 &&
+           !(sum && strict && scalar_info[value->type->scalar].floating);
+}
+
+static int count_uses(const KExpr *e, const Var *var)
+{
+    int n = e && e->kind == K_VAR && e->var == var;
+    for (int i = 0; e && i < kexpr_args(e); i++)
+        n += count_uses(e->arg[i], var);
+    return n;
+}
+
+static int uses_in(const Stm *loop, const Var *var)
+{
+    int n = 0;
+    VEC_EACH(const Stm *, stm, &loop->body)
+        n += count_uses(stm->value, var);
+    return n;
+}
+
+// Is the only use of each variable that the loop carries its joining with something else?
+static bool only_joins(const Stm *loop, bool strict)
+{
+    int joined = 0;
+    VEC_EACH(const Stm *, stm, &loop->body) {
+        if (stm->kind != ST_DECL && stm->kind != ST_ASSIGN)
+            return false;
+        if (!stm_carries(stm, loop))
+            continue;
+        const KExpr *value = stm_joins(stm, loop);
+        if (!value || !is_any_order(value, strict) || uses_in(loop, stm->var) != 1 ||
+            (value != stm->value && uses_in(loop, stm->value->var) != 1))
+            return false;
+        joined++;
+    }
+    return joined > 0;
+}
+
+static bool sums_up(const Stm *loop, const ItemLanes *l, bool strict)
+{
+    int64_t extent = SUMS_LEAST;
+    arith_is_const(loop->extent, &extent);
+    return loop->loop == LOOP_SEQ && !loop->items && !loop->value && !loop->unroll &&
+           extent >= SUMS_LEAST && only_joins(loop, strict) &&
+           !block_any(&loop->body, goes_far, l);
+}
+
+static void mark(Pass *pass, Block *block, bool within)
+{
+    const bool strict = pass->program->math == MATH_STRICT;
     VEC_EACH(Stm *, stm, block) {
+        const ItemLanes l = {pass->ctx, stm};
         bool items = stm->kind == ST_FOR && (stm->items || loop_is_of_items(stm));
-        stm->simd = items && are_lanes(&(ItemLanes){ctx, stm});
-        if (stm->simd)
+        stm->simd = stm->kind == ST_FOR && !within &&
+                    (items ? are_lanes(&l) : sums_up(stm, &l, strict));
+        if (items && stm->simd)
             write_out(&stm->body);
-        mark(ctx, &stm->body);
-        mark(ctx, &stm->other);
+        mark(pass, &stm->body, within || stm->simd);
+        mark(pass, &stm->other, within);
     }
 }
 
 void pass_simd(Pass *pass, Kernel *kernel)
 {
-    mark(pass->ctx, &kernel->body);
+    mark(pass, &kernel->body, false);
 }

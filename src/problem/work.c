@@ -6,14 +6,18 @@
 //           to, from the lengths in the types
 //
 // An element that several windows read is counted once, because a kernel need not compute
-// it again; nothing is saved for equal subexpressions or by algebra.
+// it again, and so is what windows fold along the same axis, unless the order of folds
+// shows; nothing is saved for equal subexpressions or by other algebra.
+
+#include <math.h>
 
 #include "problem/problem.h"
 
 // What is bound around an expression.
 typedef struct Level Level;
 struct Level {
-    const Expr *by; // a lambda, or a let
+    const Expr *by;  // a lambda, or a let
+    const Expr *map; // of a lambda: the pattern that it belongs to
     const Level *outer;
     int depth;              // of lambdas around it, itself one
     double times;           // how often the lambda around it is called
@@ -123,12 +127,28 @@ static double times_of_fold(const Counter *c, const Expr *fold, double times)
     return count;
 }
 
+// The share of a fold's elements that no other window has folded.
+static double share_of_fold(const Counter *c, const Expr *fold)
+{
+    const Program *program = c->problem->bound;
+    double share = 1;
+    for (const Level *level = c->level; level; level = level->outer)
+        if (level->map && !(program->math == MATH_STRICT && order_shows(fold)))
+            share = fmin(share, fold_share(level->map, fold));
+    return share;
+}
+
 static void count_lambda(Counter *c, const Expr *expr, double times)
 {
     const Level *outer = c->level;
     const Expr *fun = expr->fun;
     const double calls = applications(c, expr);
-    Level level = {fun, outer, outer ? outer->depth + 1 : 1, times, {1, 1, 1}, NULL, 0};
+    Level level = {.by = fun,
+                   .map = expr,
+                   .outer = outer,
+                   .depth = outer ? outer->depth + 1 : 1,
+                   .times = times,
+                   .calls = {1, 1, 1}};
     const Type *over = expr->type;
     bool by_index = expr->pattern == P_ARRAY && fun->nparam == expr->dims;
     for (int i = 0; by_index && i < fun->nparam; i++, over = over->elem)
@@ -153,7 +173,7 @@ static void count_let(Counter *c, const Expr *let, double times)
 static void count_expr(Counter *c, const Expr *expr, double times)
 {
     if (fold_is_long(expr, 0))
-        times = times_of_fold(c, expr, times);
+        times = times_of_fold(c, expr, times) * share_of_fold(c, expr);
     if (expr->kind == E_OP && expr->type)
         count_op(c, expr, times);
     if (expr->kind == E_CALL)

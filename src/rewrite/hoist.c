@@ -9,14 +9,7 @@
 
 // Naming folds -------------------------------------------------------------------------
 
-// What is bound between the expression and the place that is looked at, innermost first.
-typedef struct Bound Bound;
-struct Bound {
-    const Expr *by; // a let, or a lambda
-    const Bound *outer;
-};
-
-static bool mentions_bound(const Expr *expr, const Bound *bound)
+bool mentions_bound(const Expr *expr, const Bound *bound)
 {
     for (; bound; bound = bound->outer) {
         if (bound->by->kind == E_LET && expr_mentions(expr, bound->by->param))
@@ -101,7 +94,7 @@ static bool has_long_nest(const Expr *expr, const void *least)
     return nest_is_long(expr, *(const int64_t *)least);
 }
 
-static bool uses_component(const Expr *expr, const Param *elem, int k)
+bool uses_component(const Expr *expr, const Param *elem, int k)
 {
     if (expr->kind == E_GET && expr_is_use(expr->arg[0], elem))
         return k < 0 || expr->index == k;

@@ -114,6 +114,16 @@ bool is_operation(const Expr *reduce);
 bool is_commutative(const Expr *reduce);
 // Notes what is known of the folds and prefixes of an expression.
 void note_laws(Ir *ir, Expr *expr);
+// hoist.c: what is bound between an expression and the place that is looked at, innermost
+// first.
+typedef struct Bound Bound;
+struct Bound {
+    const Expr *by; // a let, or a lambda
+    const Bound *outer;
+};
+bool mentions_bound(const Expr *expr, const Bound *bound);
+// Component k of the element, or all of it (k < 0).
+bool uses_component(const Expr *expr, const Param *elem, int k);
 bool mentions_threads(const Expr *expr, Pattern p, int dim);
 int64_t static_count(const Type *type); // scalars; -1 if not constant
 

@@ -271,7 +271,7 @@ bool binds_param(const Expr *expr, const void *param)
     return expr->kind == E_LET && expr->param == param;
 }
 
-static bool mentions_bound(const Staging *s, const Expr *expr)
+static bool varies_by_item(const Staging *s, const Expr *expr)
 {
     for (int i = 0; i < s->bound.len; i++)
         if (expr_mentions(expr, s->bound.at[i]) &&
@@ -285,7 +285,7 @@ static bool mentions_bound(const Staging *s, const Expr *expr)
 static const Expr *row_of(const Staging *s, const Expr *expr)
 {
     if (expr->kind == E_AT && expr->arg[0]->kind == E_PARAM &&
-        !expr_mentions(expr->arg[1], s->k) && mentions_bound(s, expr->arg[1]) &&
+        !expr_mentions(expr->arg[1], s->k) && varies_by_item(s, expr->arg[1]) &&
         group_source(s->rw, expr->arg[0]->param))
         return expr;
     const Expr *found = NULL;
@@ -322,7 +322,7 @@ static const Expr *row_access(const Staging *s, const Expr *expr, bool guarded, 
     if (!pick || (guarded && !is_element(s, expr, pick)))
         return NULL;
     *from = with_name(s->rw, copy_of(s->rw, expr), pick, s->row);
-    return expr_find(*from, reads, NULL) && !mentions_bound(s, *from) ? pick : NULL;
+    return expr_find(*from, reads, NULL) && !varies_by_item(s, *from) ? pick : NULL;
 }
 
 static int find_operand(const Staging *s, const Param *array, const Expr *from)

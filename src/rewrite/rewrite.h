@@ -84,6 +84,10 @@ bool folds_together(const Expr *reduce);
 // Do its bits show in which order that was done? Not of whole numbers, nor of the least and
 // the greatest.
 bool order_shows(const Expr *reduce);
+// separate.c: of the elements that a fold in a map's function goes through for each of the
+// map's windows, the share that is left if windows share what they fold along each axis; 1:
+// it is no such fold.
+double fold_share(const Expr *map, const Expr *fold);
 // Does a keyed fold combine each scalar of an element with its value by an operation that
 // can be atomic?
 bool keyed_updates(const Expr *keyed);

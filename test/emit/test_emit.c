@@ -181,7 +181,8 @@ static void test_tile_c(void **state)
 {
     (void)state;
     Build *b = build_tile(4, 1);
-    pass_simd(&(Pass){.ctx = b->ctx, .arena = b->arena}, b->kernel);
+    const Program program = {.math = MATH_STANDARD};
+    pass_simd(&(Pass){.ctx = b->ctx, .arena = b->arena, .program = &program}, b->kernel);
     expect_kernel(b, host(),
                   "static void tile(const float *restrict a, float *restrict out)\n"
                   "{\n"

@@ -516,6 +516,20 @@ static const Instance instances[] = {
     {"mapJoin",
      "def p(x: [N][M][4]int, y: [N][M][4]int) = map3(\\t -> t.0 - t.1, zip3(x, y))", "root",
      ""},
+    {"separateFold",
+     "def p(x: [N][M]int) = map2(\\w -> reduce(+, 0, join(w)) - w[0][1], slide2(3, 1, x))",
+     "root", "1"},
+    {"separateFold",
+     "def p(x: [N][M]int, y: [N][M]int) = map2(\\w v -> v + reduce(\\s r -> max(s, r * r), "
+     "0, join(w)), zip2(slide2(3, 1, pad2(1, 1, mirror, x)), y))",
+     "root", "0"},
+    {"separateFold",
+     "def p(x: [N]int) = map(\\w -> reduce(max, 0, w), slide(6, 1, pad(3, 2, 0, x)))",
+     "root", "1"},
+    {"separateFold",
+     "def p(x: [N]int) = map(\\w -> w[3] - reduce(+, 0, map(\\v -> v * v, w)), "
+     "slide(7, 1, pad(3, 3, clamp, x)))",
+     "root", "0"},
     {"hoistFold",
      "def p(a: [N][M]int) = map(\\r o -> map(\\v -> v - o, r), zip(a, map(reduce(+, 0), "
      "a)))",

@@ -761,7 +761,9 @@ static void walk(DeriveWalk *w, Path at, bool root)
 
 static DeriveWalk walk_of(const Derivation *d, const Point *point)
 {
-    DeriveWalk w = {.strict = d->program->math == MATH_STRICT, .room = fold_room(d)};
+    DeriveWalk w = {.strict = d->program->math == MATH_STRICT,
+                    .cpu = d->device.is_cpu,
+                    .room = fold_room(d)};
     w.tiled = derive_word(d, point, "scheme", "tiled") ||
               derive_word(d, point, "scheme", "padded");
     w.any_group = derive_word(d, point, "group", "any");

@@ -65,8 +65,9 @@ void derive_plain(const Derivation *derivation, Point *point);
 void derive_reference(const Derivation *derivation, Point *point);
 // Where that point's items share folds: terms of the longest fold, each sum of which any
 // point may add in any order. In whole arrays these are as many as one accumulator adds,
-// and so they are in prefixes of which no point has fewer parts. 0: the sums of an item are
-// whole.
+// and so they are in prefixes of which no point has fewer parts. Of windows that share what
+// they fold, those of a whole one, which points of other devices may fold. 0: the sums of
+// an item are whole.
 int64_t derive_terms(const Derivation *derivation);
 enum { FIRST_MOST = 48 }; // points that are often good, at most
 // Points that are often good, to try first, each once and not the plain one; returns how

@@ -7,9 +7,7 @@
 
 #include <string.h>
 
-// Is it a point, and another one? It may be the plain one, or the same as another, where
-// parameters are missing.
-static bool is_new(const Derivation *d, const Point *point, int n)
+bool is_new(const Derivation *d, const Point *point, int n)
 {
     for (int i = 0; i < n; i++)
         if (memcmp(&point[i], &point[n], sizeof *point) == 0)

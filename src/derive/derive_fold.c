@@ -341,29 +341,9 @@ static void choose_parts(const Derivation *d, Point *point)
             return;
 }
 
-// Where items are a loop, that over those of a group has several vectors of a row's
-// elements under way; an item that folds the row has one, which is as fast for shorter
-// rows. (Largest of 800 rows of 4096 floats: 222 us by groups, 609 by items; of 3000 of
-// 1000: 986 and 505.)
-static void choose_lanes(const Derivation *d, Point *point)
-{
-    enum { LANES = 64, ROW_LEAST = 2048 };
-    const Point item = *point;
-    if (!d->shape.rows || d->shape.columns || d->shape.product || d->shape.scan_bytes ||
-        d->shape.row < ROW_LEAST)
-        return;
-    set_values(d, point, "fold=group hold=local lx=%d ly=1", LANES);
-    if (!space_valid(d->space, point))
-        space_set(d->space, point, "hold", "again");
-    if (!space_valid(d->space, point))
-        *point = item;
-}
-
 static void fold_plain_parts(const Derivation *d, Point *point)
 {
     const bool whole = has_long_scan(d);
-    if (d->device.is_cpu)
-        choose_lanes(d, point);
     if (whole && (d->device.is_cpu || d->shape.product))
         choose_share(d, point, 16);
     if (!has_folds(&d->shape) || d->device.is_cpu)

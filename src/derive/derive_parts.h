@@ -27,6 +27,7 @@ typedef struct {
     int dims;               // most dimensions of one nest
     bool rectangular;       // some nest is one map over all its dimensions
     bool window;            // some nest reads windows a step of 1 apart
+    int64_t windows;        // elements of one of which parts are folded once; 0: none is
     bool reduction;         // a whole array is reduced
     int64_t whole;          // elements of the longest such fold, with those of folds in it
     int64_t scan;           // bytes of an element of prefixes of whole arrays; 0: none
@@ -173,6 +174,9 @@ bool streams_rows(const Derivation *derivation);
 void add_stream_params(Derivation *derivation, Diags *diags);
 // derive_stream.c: rows that an iteration of a stream's loop computes.
 int64_t stream_rows(const TimeLoop *loop);
+// derive_first.c: is point number n valid, and another one than the plain one and those
+// before it?
+bool is_new(const Derivation *derivation, const Point *point, int n);
 // stream_first.c: valid points to try first, likely the fastest first; how many: after
 // STREAMS_FEW only those that take no more than a share of the time of sweeps.
 enum { STREAMS_FEW = 2 };

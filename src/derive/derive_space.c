@@ -546,10 +546,11 @@ int64_t derive_terms(const Derivation *d)
 {
     const Shape *shape = &d->shape;
     const int64_t prefix = has_long_scan(d) ? longest_chain(shape->scan_most) : 0;
+    const int64_t least = MAX(prefix, shape->windows);
     if (shape->product || !(shape->reduction || shape->rows || shape->scan))
-        return prefix;
+        return least;
     int64_t terms = expr_fold_terms(d->program->main->body);
-    return MAX(prefix, shape->reduction ? MIN(terms, longest_chain(shape->whole)) : terms);
+    return MAX(least, shape->reduction ? MIN(terms, longest_chain(shape->whole)) : terms);
 }
 
 int64_t derive_param(const Derivation *d, const Point *point, const char *name)
@@ -591,11 +592,14 @@ Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags 
     d->shape.program = program;
     d->shape.dims = lowered_dims(program->main->body);
     d->shape.lowered = d->shape.dims > 0;
-    DeriveWalk w = {.strict = program->math == MATH_STRICT, .room = fold_room(d)};
+    DeriveWalk w = {.strict = program->math == MATH_STRICT,
+                    .cpu = device->is_cpu,
+                    .room = fold_room(d)};
     rewriter_init(&w.r, program->ir, program->ir->arena, program->main->body);
     if (!d->shape.lowered) {
         derive_normalise(&w, (Path){0});
         settle_again(d, &w);
+        d->shape.windows = w.windows;
         find_shape(&d->shape, w.r.expr, true);
         expr_each(w.r.expr, note_items, &d->shape);
         note_steps(d, w.r.expr);

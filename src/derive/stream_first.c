@@ -308,13 +308,14 @@ static int best_shapes(const StreamSearch *s, FirstStream *shape, int max)
     return n;
 }
 
-// Each shape with strips that fill the card and with short ones, as the best cover by
-// prediction, and then two as the next one. An estimate does not see how few groups long
-// windows leave room for: short strips make up for that. (H100, sums of 13 x 13 floats: 114
-// us in strips of 32 rows, 174 by the best point tried without them.)
+// Each shape with strips that fill the card, and with short ones and more registers, as the
+// best cover by prediction, and then two as the next one. An estimate does not see what
+// long windows need of registers, so groups are fewer than it thinks. (H100, sums of 13 x
+// 13 floats: 114 us in strips of 32 rows, 2 columns a lane, 16 warps; by the best other
+// first point 174.)
 int pass_first(const Derivation *d, Point *point, int max)
 {
-    enum { SHAPES = 4, AGAIN = 2, SHORT = 32 };
+    enum { SHAPES = 4, AGAIN = 2, SHORT = 32, LANES = 32 };
     if (!d->shape.stream)
         return 0;
     StreamSearch s = {.d = d, .arena = arena_new()};

@@ -37,6 +37,8 @@ typedef struct {
     bool stream;     // warps walk along the first axis with the rows of all stages
     bool shuffle;    // as in KernelOptions
     bool host;       // items are loops
+    bool cpu;        // the device is a processor
+    int64_t windows; // as in Shape
     bool one_pass;   // prefixes of a whole array look back
     bool strips;     // of the rows of items are in local memory
     bool lists;      // of small arrays are computed in local memory

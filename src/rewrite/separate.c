@@ -73,8 +73,8 @@ static bool has_constants(const Expr *slide)
     return true;
 }
 
-// The axis that goes apart or has runs; the elements that are not folded for each window
-// then.
+// The axis that goes apart or has runs; the elements that are not folded then, for each
+// that the first map makes.
 static int64_t saved(Separable *s, const Expr *slide)
 {
     int64_t rows = 1, windows = 1;
@@ -86,8 +86,8 @@ static int64_t saved(Separable *s, const Expr *slide)
         rows *= length_of(slide, k), windows *= step_of(slide, k);
     s->single = rows == 1;
     s->runs = best_runs(length);
-    return s->single ? length - folded_in(s->runs)
-                     : rows * length - (windows * length + rows);
+    return s->single ? (length - folded_in(s->runs)) / step_of(slide, s->axis)
+                     : (rows * length - (windows * length + rows)) / windows;
 }
 
 // Which folds they are -------------------------------------------------------------------

@@ -181,7 +181,7 @@ static void make_candidate(Run *r, const Setting *set, int nset, Candidate *cand
     Point point;
     Buf prelude;
     if (nset > 1 && strcmp(set[1].name, "scheme") == 0)
-        assert_true(pass_start(r->derivation, 0, &point));
+        assert_int_equal(pass_first(r->derivation, &point, 1), 1);
     else
         derive_plain(r->derivation, &point);
     for (int i = 0; i < nset; i++)
@@ -580,7 +580,7 @@ static int draw_settings(Run *r, const Case *c, const char *lanes, Setting *set)
                                {"early", flat ? "next" : pick(early, 3)},
                                {"rows", flat ? "1" : "16"}};
         bool ok = true;
-        if (!once || !pass_start(r->derivation, 0, &point))
+        if (!once || !pass_first(r->derivation, &point, 1))
             derive_plain(r->derivation, &point);
         int n = 0;
         for (int i = 0; ok && i < COUNTOF(all); i++)

@@ -759,11 +759,16 @@ static void walk(DeriveWalk *w, Path at, bool root)
 
 // Entry -------------------------------------------------------------------------------
 
+DeriveWalk walk_start(const Derivation *d)
+{
+    return (DeriveWalk){.strict = d->program->math == MATH_STRICT,
+                        .cpu = d->device.is_cpu,
+                        .room = fold_room(d)};
+}
+
 static DeriveWalk walk_of(const Derivation *d, const Point *point)
 {
-    DeriveWalk w = {.strict = d->program->math == MATH_STRICT,
-                    .cpu = d->device.is_cpu,
-                    .room = fold_room(d)};
+    DeriveWalk w = walk_start(d);
     w.tiled = derive_word(d, point, "scheme", "tiled") ||
               derive_word(d, point, "scheme", "padded");
     w.any_group = derive_word(d, point, "group", "any");

@@ -27,7 +27,7 @@ typedef struct {
     int dims;               // most dimensions of one nest
     bool rectangular;       // some nest is one map over all its dimensions
     bool window;            // some nest reads windows a step of 1 apart
-    int64_t windows;        // elements of one of which parts are folded once; 0: none is
+    int64_t windows;        // elements of the longest that share what they fold; 0: none do
     bool reduction;         // a whole array is reduced
     int64_t whole;          // elements of the longest such fold, with those of folds in it
     int64_t scan;           // bytes of an element of prefixes of whole arrays; 0: none
@@ -104,7 +104,8 @@ bool order_has(const Derivation *derivation, const char *name, int64_t value);
 // and show in which order it was.
 bool may_share_pass(const Derivation *derivation, const Expr *fold);
 // derive_space.c
-bool cpu_makes_vectors(const Derivation *derivation); // its compiler, where sizes are known
+// Does the compiler of a processor make vectors by itself? Where it knows the sizes.
+bool cpu_makes_vectors(const Derivation *derivation);
 // As derive_new, whatever the program's arithmetic.
 Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags *diags);
 int64_t derive_number(const Derivation *derivation, const Point *point, const char *stem,
@@ -181,7 +182,8 @@ bool is_new(const Derivation *derivation, const Point *point, int n);
 // STREAMS_FEW only those that take no more than a share of the time of sweeps.
 enum { STREAMS_FEW = 2 };
 int stream_first(const Derivation *derivation, double share, Point *point, int max);
-int pass_first(const Derivation *derivation, Point *point, int max); // without a time loop
+// The same of pipelines that stream.
+int pass_first(const Derivation *derivation, Point *point, int max);
 // May the stages of a program without time loops be kernels like those of one step?
 bool may_stream(const Derivation *derivation);
 void add_pass_params(Derivation *derivation, Diags *diags);

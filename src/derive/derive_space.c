@@ -592,9 +592,7 @@ Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags 
     d->shape.program = program;
     d->shape.dims = lowered_dims(program->main->body);
     d->shape.lowered = d->shape.dims > 0;
-    DeriveWalk w = {.strict = program->math == MATH_STRICT,
-                    .cpu = device->is_cpu,
-                    .room = fold_room(d)};
+    DeriveWalk w = walk_start(d);
     rewriter_init(&w.r, program->ir, program->ir->arena, program->main->body);
     if (!d->shape.lowered) {
         derive_normalise(&w, (Path){0});

@@ -308,30 +308,39 @@ static int best_shapes(const StreamSearch *s, FirstStream *shape, int max)
     return n;
 }
 
-// Each shape with strips that fill the card, and with short ones and more registers, as the
-// best cover by prediction, and then two as the next one. An estimate does not see what
-// long windows need of registers, so groups are fewer than it thinks. (H100, sums of 13 x
-// 13 floats: 114 us in strips of 32 rows, 2 columns a lane, 16 warps; by the best other
-// first point 174.)
+// A shape as the cover number `cover` by prediction; brief: with strips of few rows and
+// more registers. False: there is no such cover.
+static bool set_pass(const Derivation *d, const FirstStream *one, int cover, bool brief,
+                     Point *point)
+{
+    enum { ROWS_MOST = 32, COLUMNS_MOST = 32, WARPS_LEAST = 8 };
+    set_stream(d, one, point);
+    space_set(d->space, point, "scheme", "stream");
+    if (brief) {
+        int64_t warps = MAX(COLUMNS_MOST / one->n[COLS], WARPS_LEAST);
+        set_number(d, point, "rows", MIN(one->n[ROWS], ROWS_MOST));
+        set_number(d, point, "warps", MIN(one->n[WARPS], warps));
+    }
+    return cover_choose(d, point, cover, false);
+}
+
+// All shapes as the best cover, then some as the next one, each with strips that fill the
+// card and with brief ones. An estimate does not see what long windows need of registers,
+// so groups are fewer than it thinks. (H100, sums of 13 x 13 floats: 114 us in strips of 32
+// rows, 2 columns a lane, 16 warps; by the best other first point 174.)
 int pass_first(const Derivation *d, Point *point, int max)
 {
-    enum { SHAPES = 4, AGAIN = 2, SHORT = 32, LANES = 32 };
+    enum { SHAPES = 4, AGAIN = 2 };
     if (!d->shape.stream)
         return 0;
     StreamSearch s = {.d = d, .arena = arena_new()};
     FirstStream shape[SHAPES];
     find_shapes(&s);
     int n = 0, shapes = best_shapes(&s, shape, SHAPES);
-    for (int i = 0; i < 2 * (shapes + AGAIN) && n < max; i++) {
-        const FirstStream *one = &shape[i / 2 % shapes];
-        set_stream(d, one, &point[n]);
-        space_set(d->space, &point[n], "scheme", "stream");
-        if (i % 2 && one->n[ROWS] > SHORT)
-            set_number(d, &point[n], "rows", SHORT);
-        bool chosen = cover_choose(d, &point[n], i / (2 * shapes), false);
-        bool new = chosen && (i % 2 == 0 || one->n[ROWS] > SHORT);
-        n += new &&space_valid(d->space, &point[n]);
-    }
+    for (int i = 0; i < shapes + MIN(shapes, AGAIN); i++)
+        for (int brief = 0; brief < 2 && n < max; brief++)
+            n += set_pass(d, &shape[i % shapes], i / shapes, brief, &point[n]) &&
+                 is_new(d, point, n);
     arena_free(s.arena);
     return n;
 }

@@ -69,7 +69,9 @@ typedef struct {
     bool deep;          // a position is too deep to be written
 } DeriveWalk;
 
-// derive.c: what is at a position, a position below, and one rule there; false, and nothing
+// derive.c: what the normal form depends on, the same for the space and for all its points.
+DeriveWalk walk_start(const Derivation *d);
+// What is at a position, a position below, and one rule there; false, and nothing
 // changed, where it does not match.
 const Expr *walk_node(const DeriveWalk *w, Path at);
 Path walk_below(DeriveWalk *w, Path at, int child);

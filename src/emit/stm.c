@@ -303,12 +303,7 @@ static void put_simd(Printer *p, const Stm *loop)
     VEC_EACH(const Stm *, stm, &loop->body) {
         if (p->target->regroups || !stm_carries(stm, loop))
             continue;
-        const Op op = stm_joins(stm, loop)->op;
-        put_form(p, " reduction(%s:%s)",
-                 op == OP_ADD       ? "+"
-                 : op == OP_MUL     ? "*"
-                 : op == OP_MINIMUM ? "min"
-                                    : "max",
+        put_form(p, " reduction(%s:%s)", op_info[stm_joins(stm, loop)->op].text,
                  stm->var->name);
     }
     put_line(p, "%s", "");

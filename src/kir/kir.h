@@ -289,7 +289,7 @@ bool stm_stores(const Stm *stm, const void *buffer); // it does, not its body
 bool stm_carries(const Stm *stm, const void *loop); // assigns what the loop's body does not
                                                     // declare, for its next iterations
 // The operation by which an iteration of a loop joins a variable that it carries with
-// something else; NULL: it assigns it something other.
+// another value; NULL: what it assigns is no such operation.
 const KExpr *stm_joins(const Stm *assign, const Stm *loop);
 bool stm_is_barrier(const Stm *stm, const void *of);
 bool stm_is_loop(const Stm *stm, const void *of);

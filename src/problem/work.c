@@ -9,9 +9,9 @@
 // it again, and so is what windows fold along the same axis, unless the order of folds
 // shows; nothing is saved for equal subexpressions or by other algebra.
 
-#include <math.h>
-
 #include "problem/problem.h"
+
+#include <math.h>
 
 // What is bound around an expression.
 typedef struct Level Level;

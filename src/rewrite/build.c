@@ -53,6 +53,11 @@ Expr *make_lambda(Rewrite *rw, Param *param, Expr *body)
     return expr_lambda(rw->ir, &param, 1, body);
 }
 
+Expr *part_of_value(Rewrite *rw, Expr *value, int i, int n)
+{
+    return n > 1 ? expr_get(rw->ir, value, i) : value;
+}
+
 Expr *make_identity(Rewrite *rw)
 {
     Param *e = fresh(rw, "e");

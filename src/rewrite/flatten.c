@@ -28,14 +28,6 @@ static const Expr *whole(const Flat *f, int k)
     return is_dims(in, P_ZIP, f->map->dims) ? in->arg[k] : NULL;
 }
 
-// The component of the element that an expression is; -1: all of it, -2: something else.
-static int component(const Flat *f, const Expr *e)
-{
-    if (expr_is_use(e, f->row))
-        return -1;
-    return e->kind == E_GET && expr_is_use(e->arg[0], f->row) ? e->index : -2;
-}
-
 // The view over the first dims dimensions of `lens`, which is the same everywhere in them.
 static Expr *repeated(const Flat *f, const Type *over, int dims, Expr *e)
 {
@@ -82,7 +74,7 @@ static int windowed(const Flat *f, const Expr *e)
         return -2;
     while (is_local(f, e))
         e = data_of(e);
-    return component(f, e);
+    return element_component(e, f->row);
 }
 
 // The same windows over all dimensions: nothing is added along the outer ones, where
@@ -114,8 +106,8 @@ static bool add_part(Flat *f, const Expr *e)
         f->part[f->n++] = widened(f, e, whole(f, of));
         return true;
     }
-    bool turns = is_dims(e, P_TRANSPOSE, 1) && component(f, e->arg[0]) > -2;
-    int k = component(f, turns ? e->arg[0] : e);
+    bool turns = is_dims(e, P_TRANSPOSE, 1) && element_component(e->arg[0], f->row) > -2;
+    int k = element_component(turns ? e->arg[0] : e, f->row);
     const Expr *rows = k > -2 ? whole(f, k) : NULL;
     if (f->n == PARTS_MAX || (k > -2 && !rows))
         return false;
@@ -141,7 +133,7 @@ static bool add_parts(Flat *f)
 // at: a copy of the function's body, changed in place. False where that is not known.
 static bool add_uses(Flat *f, Param *t, Expr *at)
 {
-    int k = component(f, at);
+    int k = element_component(at, f->row);
     if (k == -2) {
         for (int i = 0; i < at->narg; i++)
             if (!add_uses(f, t, (Expr *)at->arg[i]))

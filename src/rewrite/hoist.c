@@ -21,6 +21,12 @@ bool mentions_bound(const Expr *expr, const Bound *bound)
     return false;
 }
 
+const Bound *bound_around(const Expr *expr, int i, const Bound *bound, Bound *own)
+{
+    *own = (Bound){expr, bound};
+    return expr->kind == E_LAMBDA || (expr->kind == E_LET && i == 1) ? own : bound;
+}
+
 bool fold_is_long(const Expr *expr, int64_t least)
 {
     int64_t len;
@@ -47,9 +53,8 @@ static const Expr *free_fold(const Expr *expr, int64_t least, const Bound *bound
         return expr;
     const Expr *found = NULL;
     for (int i = 0; i < expr->narg && !found; i++) {
-        bool in = expr->kind == E_LET && i == 1;
-        found = free_fold(expr->arg[i], least,
-                          in || expr->kind == E_LAMBDA ? &(Bound){expr, bound} : bound);
+        Bound own;
+        found = free_fold(expr->arg[i], least, bound_around(expr, i, bound, &own));
     }
     return expr->fun && !found ? free_fold(expr->fun, least, bound) : found;
 }
@@ -96,10 +101,10 @@ static bool has_long_nest(const Expr *expr, const void *least)
 
 bool uses_component(const Expr *expr, const Param *elem, int k)
 {
-    if (expr->kind == E_GET && expr_is_use(expr->arg[0], elem))
-        return k < 0 || expr->index == k;
-    bool used =
-        expr_is_use(expr, elem) || (expr->fun && uses_component(expr->fun, elem, k));
+    const int component = element_component(expr, elem);
+    if (component >= 0)
+        return k < 0 || component == k;
+    bool used = component == -1 || (expr->fun && uses_component(expr->fun, elem, k));
     for (int i = 0; i < expr->narg && !used; i++)
         used = uses_component(expr->arg[i], elem, k);
     return used;
@@ -142,10 +147,8 @@ static const Expr *invariant(const Expr *expr, int64_t least, const Bound *bound
         return value;
     const Expr *found = repeated_operand(expr, least, bound);
     for (int i = 0; i < expr->narg && !found && !expr_guards(expr, i); i++) {
-        bool in = expr->kind == E_LET && i == 1;
-        found =
-            invariant(expr->arg[i], least,
-                      in || expr->kind == E_LAMBDA ? &(Bound){expr, bound} : bound, loop);
+        Bound own;
+        found = invariant(expr->arg[i], least, bound_around(expr, i, bound, &own), loop);
     }
     return expr->fun && !found ? invariant(expr->fun, least, bound, true) : found;
 }
@@ -185,17 +188,16 @@ static const Expr *part_at(const Expr *map, int k)
 // another one for what is around.
 static bool note_parts(Common *c, const Expr *expr, const Bound *bound)
 {
-    const Param *e = c->map->fun->params[0];
-    bool get = expr->kind == E_GET && expr_is_use(expr->arg[0], e);
-    if (get || expr_is_use(expr, e)) {
-        const Expr *part = part_at(c->map, get ? expr->index : -1);
+    const int component = element_component(expr, c->map->fun->params[0]);
+    if (component >= -1) {
+        const Expr *part = part_at(c->map, component);
         if (!part || mentions_bound(part, bound) || c->n == PARTS_MAX)
             return false;
         for (int i = 0; i < c->n; i++)
-            if (c->component[i] == (get ? expr->index : -1))
+            if (c->component[i] == component)
                 return true;
         c->part[c->n] = part;
-        c->component[c->n++] = get ? expr->index : -1;
+        c->component[c->n++] = component;
         return true;
     }
     for (int i = 0; i < expr->narg; i++)
@@ -219,10 +221,8 @@ static bool find_common(Common *c, const Expr *expr, const Bound *within,
         return true;
     }
     for (int i = 0; i < expr->narg && !expr_guards(expr, i); i++) {
-        bool in = expr->kind == E_LET && i == 1;
-        if (find_common(c, expr->arg[i],
-                        in || expr->kind == E_LAMBDA ? &(Bound){expr, within} : within,
-                        bound))
+        Bound own;
+        if (find_common(c, expr->arg[i], bound_around(expr, i, within, &own), bound))
             return true;
     }
     return expr->fun && find_common(c, expr->fun, within, bound);
@@ -236,9 +236,8 @@ static bool find_map(Common *c, const Expr *expr, const Bound *bound)
             return true;
     }
     for (int i = 0; i < expr->narg && !expr_guards(expr, i); i++) {
-        bool in = expr->kind == E_LET && i == 1;
-        if (find_map(c, expr->arg[i],
-                     in || expr->kind == E_LAMBDA ? &(Bound){expr, bound} : bound))
+        Bound own;
+        if (find_map(c, expr->arg[i], bound_around(expr, i, bound, &own)))
             return true;
     }
     return expr->fun && find_map(c, expr->fun, bound);

@@ -70,11 +70,6 @@ static int parts_of_type(const Type *type)
     return type->kind == T_TUPLE ? type->n : 1;
 }
 
-static Expr *part_of_value(Rewrite *rw, Expr *value, int i, int n)
-{
-    return n > 1 ? expr_get(rw->ir, value, i) : value;
-}
-
 // Which component of the parameter an expression is; -1: none.
 static int component_of(const Expr *expr, const Param *param)
 {

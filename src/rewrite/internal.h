@@ -28,6 +28,8 @@ Expr *make_pad(Rewrite *rw, int dims, const Arith *const *nums, Expr *value, Exp
 // What a fold folds, or is to, with k neutral elements more.
 Expr *with_neutral(Rewrite *rw, const Expr *fold, const Arith *k, Expr *in);
 Expr *make_lambda(Rewrite *rw, Param *param, Expr *body);
+// Item i of a tuple of n; of one, the value itself.
+Expr *part_of_value(Rewrite *rw, Expr *value, int i, int n);
 Expr *make_identity(Rewrite *rw);
 Expr *counting(Rewrite *rw, const Arith *len); // the array 0, 1, ...
 // A key in place of that of an element, (key, value), if that is one of k; else -1.
@@ -91,6 +93,8 @@ const Arith *len_of(const Expr *expr, int dim); // of the type
 // What stands for f in map(f) if that is p(..., e) of the element e, which occurs nowhere
 // else in it; NULL if not.
 const Expr *inner_of(const Expr *map, Pattern p);
+// The component of the element that an expression is; -1: all of it, -2: something else.
+int element_component(const Expr *expr, const Param *elem);
 // product.c: does the expression, a let or a lambda, bind the param?
 bool binds_param(const Expr *expr, const void *param);
 bool divides(Rewrite *rw, int64_t n, const Arith *len);
@@ -122,7 +126,10 @@ struct Bound {
     const Bound *outer;
 };
 bool mentions_bound(const Expr *expr, const Bound *bound);
-// Component k of the element, or all of it (k < 0).
+// What is bound around operand i of an expression that `bound` is around; own: for one
+// more.
+const Bound *bound_around(const Expr *expr, int i, const Bound *bound, Bound *own);
+// Does it use component k of the element, or all of it? k < 0: any of it.
 bool uses_component(const Expr *expr, const Param *elem, int k);
 bool mentions_threads(const Expr *expr, Pattern p, int dim);
 int64_t static_count(const Type *type); // scalars; -1 if not constant

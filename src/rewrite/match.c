@@ -47,6 +47,13 @@ static bool commutes(Op op)
     return op_updates(op) || op == OP_AND || op == OP_OR;
 }
 
+int element_component(const Expr *expr, const Param *elem)
+{
+    if (expr_is_use(expr, elem))
+        return -1;
+    return expr->kind == E_GET && expr_is_use(expr->arg[0], elem) ? expr->index : -2;
+}
+
 int combined(const Expr *f, int i)
 {
     const Expr *body = i >= 0 && f->arg[0]->kind == E_TUPLE ? f->arg[0]->arg[i] : f->arg[0];

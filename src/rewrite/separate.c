@@ -50,7 +50,7 @@ static Runs best_runs(int64_t window)
     return best;
 }
 
-// What the windows are long along an axis, or how far apart.
+// How long the windows are along an axis, and below how far apart.
 static int64_t length_of(const Expr *slide, int axis)
 {
     int64_t length = 1;
@@ -73,8 +73,8 @@ static bool has_constants(const Expr *slide)
     return true;
 }
 
-// The axis that goes apart or has runs; the elements that are not folded then, for each
-// that the first map makes.
+// Sets the axis that goes apart or has runs. Returns how many elements less are folded
+// then, for each that the first map makes.
 static int64_t saved(Separable *s, const Expr *slide)
 {
     int64_t rows = 1, windows = 1;
@@ -92,18 +92,11 @@ static int64_t saved(Separable *s, const Expr *slide)
 
 // Which folds they are -------------------------------------------------------------------
 
-// The element of the map, or component k of it.
-static bool is_window(const Expr *expr, const Param *element, int k)
-{
-    return k < 0 ? expr_is_use(expr, element)
-                 : expr->kind == E_GET && expr->index == k &&
-                       expr_is_use(expr->arg[0], element);
-}
-
-// Does the array have a value for each element of the window, in its order?
+// Does the array have a value for each element of the window, in its order? The window is
+// component k of the map's element (-1: all of it).
 static bool goes_through(const Expr *expr, const Param *element, int k)
 {
-    if (is_window(expr, element, k))
+    if (element_component(expr, element) == k)
         return true;
     if (expr_is(expr, P_MAP)) {
         const Expr *body = expr->fun->arg[0];
@@ -156,12 +149,6 @@ double fold_share(const Expr *map, const Expr *fold)
     return MIN(1, apart / all);
 }
 
-// May its parts be folded by themselves?
-static bool may_part(Rewrite *rw, const Expr *fold)
-{
-    return regroupable(fold) || rule_reduceFission(rw, fold, NULL);
-}
-
 // Adds a fold of the same windows as the others.
 static void add_fold(Separable *s, const Expr *fold)
 {
@@ -174,21 +161,22 @@ static void add_fold(Separable *s, const Expr *fold)
         s->fold[s->n++] = fold;
 }
 
-// Looks for such folds, which nothing bound on the way to them and no guard holds there.
+// Looks for folds whose parts may be folded by themselves, and which mention nothing bound
+// on the way to them and stand behind no guard.
 static void find_separable(Rewrite *rw, Separable *s, const Expr *expr, const Bound *bound,
                            int64_t least)
 {
     Separable found = *s;
     if (!mentions_bound(expr, bound) && is_separable(&found, expr, least) &&
-        (s->n == 0 || found.part == s->part) && may_part(rw, expr)) {
+        (s->n == 0 || found.part == s->part) &&
+        (regroupable(expr) || rule_reduceFission(rw, expr, NULL))) {
         *s = found;
         add_fold(s, expr);
         return;
     }
     for (int i = 0; i < expr->narg && !expr_guards(expr, i); i++) {
-        bool in = expr->kind == E_LET && i == 1;
-        find_separable(rw, s, expr->arg[i],
-                       in || expr->kind == E_LAMBDA ? &(Bound){expr, bound} : bound, least);
+        Bound own;
+        find_separable(rw, s, expr->arg[i], bound_around(expr, i, bound, &own), least);
     }
     if (expr->fun)
         find_separable(rw, s, expr->fun, bound, least);
@@ -277,13 +265,7 @@ static Expr *second_windows(Rewrite *rw, const Separable *s, Param *rows)
     return layout_along(rw, s, s->slide, false, no_window, in);
 }
 
-// What fold i found, of what all of them did.
-static Expr *found_by(Rewrite *rw, const Separable *s, int i, Expr *all)
-{
-    return s->n > 1 ? expr_get(rw->ir, all, i) : all;
-}
-
-// Those of the runs that stand side by side in a window of all runs.
+// The results of fold i for the runs that stand side by side in a window of all runs.
 static Expr *of_runs(Rewrite *rw, const Separable *s, int i, Expr *window)
 {
     Param *j = fresh(rw, "j");
@@ -293,10 +275,10 @@ static Expr *of_runs(Rewrite *rw, const Separable *s, int i, Expr *window)
                                       : expr_num(rw->ir, num(rw, 0)));
     const Arith *count = num(rw, s->runs.count);
     return expr_pattern(rw->ir, P_ARRAY, 1, 0, &count,
-                        make_lambda(rw, j, found_by(rw, s, i, window)), NULL, 0);
+                        make_lambda(rw, j, part_of_value(rw, window, i, s->n)), NULL, 0);
 }
 
-// Those of the rows in a window.
+// The results of fold i for the rows in a window.
 static Expr *of_rows(Rewrite *rw, const Separable *s, int i, Expr *window)
 {
     for (int k = 1; k < s->slide->dims; k++)
@@ -304,7 +286,7 @@ static Expr *of_rows(Rewrite *rw, const Separable *s, int i, Expr *window)
     if (s->n == 1)
         return window;
     Param *all = fresh(rw, "all");
-    Expr *own = make_lambda(rw, all, found_by(rw, s, i, use(rw, all)));
+    Expr *own = make_lambda(rw, all, part_of_value(rw, use(rw, all), i, s->n));
     return make_map(rw, 1, own, window);
 }
 

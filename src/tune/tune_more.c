@@ -91,7 +91,7 @@ static const char *tell(const More *more)
         more->right < MORE_KINDS ? ", and there was no time for others" : "");
 }
 
-// Of a time budget it is the last part; whoever stops the search takes it as it is.
+// This is the last part of a time budget. Whoever stops the search takes the best as it is.
 bool tune_check_more(Tune *t)
 {
     More more = {.t = t};

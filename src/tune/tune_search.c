@@ -55,7 +55,8 @@ static void add_first(Tune *t, const Point *point)
         t->first[t->nfirst++] = *point;
 }
 
-// Of one cover a few, for what a model misses is often the same for all of its points.
+// Are there enough points of the same cover? What a model misses is often the same for all
+// of them.
 static bool is_crowded(const Tune *t, int from, const Point *point)
 {
     enum { SAME = 2 };

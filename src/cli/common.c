@@ -419,16 +419,18 @@ void cli_print_roofline(const Limit *limit)
         cli_time(&time[i], ns[i]);
     }
     bool large = limit->bytes >= 1e9;
-    const char *before = "(";
-    printf("  roofline %12s  ", time[0].text);
+    const char *before = "  (", *after = "";
+    printf("  roofline %12s", time[0].text);
     if (roofline->memory_ns > 0) { // a copy of that size was measured
-        printf("(%.3g %s copied: %s", limit->bytes * (large ? 1e-9 : 1e-6),
+        printf("%s%.3g %s copied: %s", before, limit->bytes * (large ? 1e-9 : 1e-6),
                large ? "GB" : "MB", time[1].text);
-        before = "; ";
+        before = "; ", after = ")";
     }
-    if (limit->flops > 0) // a template's arithmetic is not known
+    if (limit->flops > 0) { // a template's arithmetic is not known
         printf("%s%.3g Gflop: %s", before, limit->flops * 1e-9, time[2].text);
-    puts(")");
+        after = ")";
+    }
+    puts(after);
     for (int i = 0; i < 3; i++)
         buf_release(&time[i]);
 }

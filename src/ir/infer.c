@@ -165,21 +165,15 @@ static const Type *infer_numbers(Infer *in, Expr *e, const Type *want)
 {
     if (!infer_operands(in, e, 0, want))
         return NULL;
+    bool integers = e->op == OP_MOD || op_info[e->op].types == TY_INTEGER;
     for (int i = 0; i < e->narg; i++) {
         const Type *type = e->arg[i]->type;
         if (!type_is_scalar(type) || type->scalar == S_BOOL)
             return wrong_operand(in, e, "numbers", type);
+        if (integers && !type_is_integer(type))
+            return wrong_operand(in, e, "integer operands", type);
     }
     return common_type(in, e, 0);
-}
-
-static const Type *infer_arith(Infer *in, Expr *e, const Type *want)
-{
-    const Type *type = infer_numbers(in, e, want);
-    bool integers = e->op == OP_MOD || op_info[e->op].types == TY_INTEGER;
-    if (type && integers && !type_is_integer(type))
-        return wrong_operand(in, e, "integer operands", type);
-    return type;
 }
 
 static const Type *infer_floating(Infer *in, Expr *e, const Type *want)
@@ -262,7 +256,7 @@ static const Type *infer_op(Infer *in, Expr *e, const Type *want)
                          op_info[e->op].text, op_info[e->op].args, e->narg);
     switch (op_info[e->op].types) {
     case TY_ARITH:
-    case TY_INTEGER: return infer_arith(in, e, want);
+    case TY_INTEGER: return infer_numbers(in, e, want);
     case TY_FLOAT: return infer_floating(in, e, want);
     case TY_COMP: return infer_comparison(in, e);
     case TY_LOGIC: return infer_logic(in, e);

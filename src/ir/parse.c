@@ -310,6 +310,9 @@ static const Type *array_type(Parser *p)
     const Arith *len = parse_size(p);
     if (arith_is_const(len, &value) && value < 1)
         fail(p, span_since(p, span), "P011", "the length of an array must be at least 1");
+    if (look(p)->kind == TOK_COMMA)
+        fail(p, look(p)->span, "P005",
+             "each length has its own brackets: write `[N][M]float`, not `[N, M]float`");
     expect(p, TOK_RBRACKET, " after the length");
     return type_array(p->ir->arena, len, parse_type(p));
 }
@@ -398,20 +401,40 @@ static SizeRange parse_range(Parser *p)
     return range;
 }
 
+static bool at_declaration(const Parser *p)
+{
+    const Token *token = &p->token[p->at];
+    return token->kind == TOK_FUN || token->kind == TOK_DEF || token->kind == TOK_END ||
+           (token->kind == TOK_SIZE && token[1].kind != TOK_LPAREN);
+}
+
+static void parse_size_declaration(Parser *p)
+{
+    Token name = take_new_name(p, "the name of a size");
+    SizeDecl decl = {.name = name.text, .span = name.span, .range = size_any};
+    decl.generic = accept_word(p, "generic");
+    if (decl.generic)
+        decl.range = parse_range(p);
+    decl.arith = arith_size_within(p->ir->arith, name.text, decl.range.low,
+                                   decl.range.high, decl.range.multiple);
+    if (name.span.source) // none if the name was refused
+        declare(p, name, decl.arith, NULL);
+    if (!p->failed)
+        VEC_PUSH(p->ir->arena, &p->program->sizes, decl);
+}
+
+// A size that is wrong hides none of those after it.
 static void parse_sizes(Parser *p)
 {
+    bool broken = false;
     do {
-        Token name = take_new_name(p, "the name of a size");
-        SizeDecl decl = {.name = name.text, .span = name.span, .range = size_any};
-        decl.generic = accept_word(p, "generic");
-        if (decl.generic)
-            decl.range = parse_range(p);
-        const Arith *size = decl.arith = arith_size_within(
-            p->ir->arith, name.text, decl.range.low, decl.range.high, decl.range.multiple);
-        declare(p, name, size, NULL);
-        if (!p->failed)
-            VEC_PUSH(p->ir->arena, &p->program->sizes, decl);
+        parse_size_declaration(p);
+        broken |= p->failed;
+        while (p->failed && p->token[p->at].kind != TOK_COMMA && !at_declaration(p))
+            p->at++;
+        p->failed = false;
     } while (accept_token(p, TOK_COMMA));
+    p->failed = broken;
 }
 
 static void add_param(Parser *p, Token name)
@@ -594,13 +617,6 @@ static void parse_function(Parser *p, bool is_def)
         VEC_PUSH(p->ir->arena, &p->program->defs, f);
     else
         VEC_PUSH(p->ir->arena, &p->program->funs, f);
-}
-
-static bool at_declaration(const Parser *p)
-{
-    const Token *token = &p->token[p->at];
-    return token->kind == TOK_FUN || token->kind == TOK_DEF || token->kind == TOK_END ||
-           (token->kind == TOK_SIZE && token[1].kind != TOK_LPAREN);
 }
 
 static void parse_declaration(Parser *p)

@@ -213,7 +213,8 @@ END
 seen "$page" "$(cat "$tmp/hands.js")" "figures, filters, brush, order, what differs"
 seen "$tmp/two.html" "() => { type('words', ''); const letters = new Set(trials.map(t => t.run.letter));
     return letters.size === 2 && all('#search .best').length === 2 && all('#coordinates .grip').length > 3 &&
-        all('table')[0].rows.length === 3 && all('ins, del').length > 0; }" "two runs side by side"
+        all('table')[0].rows.length === 3 &&
+        (runs[0].kernel === runs[1].kernel ? !all('ins, del').length : all('ins, del').length > 0); }" "two runs side by side"
 # What a reader asks first: of one run, of two, of two that measure different things.
 seen "$page" "() => { const text = document.getElementById('verdict').innerText;
     return all('#verdict dt').map(q => q.innerText).join() === 'How sure is the best?,What limits it?,What to try next?' &&

@@ -195,6 +195,7 @@ static const struct {
     {"a[0] * 1e39", "T002", "1e+39 does not fit in float"},
     {"3000000000 + 1", "T002", "does not fit"},
     {"a[0] & 1", "T002", "needs integer operands"},
+    {"i[0] & a[0]", "T002", "needs integer operands, not float"},
     {"uint(i[0]) + -1", "T002", "-1 does not fit in uint"},
     {"uint(i[0]) + i[1]", "T001", "write uint(...)"},
     {"float(a)", "T002", "a scalar or vector"},

@@ -525,6 +525,7 @@ static const Wrong wrong[] = {
     {"def f(a: [M]float) = a", "P006", 1, 11, "no size named `M`"},
     {"size Width\ndef f(a: [Widht]float) = a", "P006", 2, 11, "did you mean `Width`"},
     {"def f(a: flaot) = a", "P006", 1, 10, "not a type"},
+    {"def f(a: [3, 4]float) = a", "P005", 1, 12, "own brackets"},
     {"def f(a: [0]float) = a", "P011", 1, 11, "at least 1"},
     {"def f(a: [4/0]float) = a", "P011", 1, 13, "divisor"},
     {"size N def f(a: [4/(N-1)]float) = a", "P011", 1, 20, "divisor"},
@@ -641,12 +642,12 @@ static void test_nul_byte(void **state)
 static void test_several_errors(void **state)
 {
     (void)state;
-    static const char text[] = "size N\n"
+    static const char text[] = "size map, N\n"
                                "fun f(x: float): float = x +\n"
                                "fun g(x: float): float = y\n"
                                "def one(a: [N]float) = map(f, a) |> map(g)\n"
                                "def two(a: [N]float) = map(h, a)\n";
-    static const int lines[] = {3, 3, 5};
+    static const int lines[] = {1, 3, 3, 5};
     Ir *ir = ir_new();
     Parsed parsed = parse(ir, text);
     assert_null(parsed.program);

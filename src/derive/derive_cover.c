@@ -364,18 +364,6 @@ static void to_global(LetChain *c, const Path *path)
         rewriter_rule(c->r, path, RULE_TO_GLOBAL, &(RuleArgs){0});
 }
 
-// Stages without a name, while they are where they were found.
-static void store_unnamed(LetChain *c, Calls set)
-{
-    int end = MIN(set.first + PART_MAX, c->p->script.ncall);
-    for (int v = set.first; v < end; v++) {
-        Path path = path_join(&c->p->region, &c->p->stage[v].path);
-        bool result = c->p->script.elem[c->p->script.call[v].out].is_output;
-        if (pipeline_stores(c->p, set, v) && c->p->stage[v].let < 0 && !result)
-            to_global(c, &path);
-    }
-}
-
 static int chosen_cover(const Derivation *d, const Point *point)
 {
     int param = space_find(d->space, "cover");
@@ -414,8 +402,6 @@ void cover_begin(const Derivation *d, const Point *point, Rewriter *r, Unstored 
     LetChain c = {.d = d, .p = p, .r = r, .point = point, .unstored = unstored};
     const Cover *cover = &p->cover[chosen_cover(d, point)];
     begin_chain(&c, point, (int)(cover - p->cover));
-    for (int i = 0; i < cover->n; i++)
-        store_unnamed(&c, pipeline_set(p, cover, i));
     for (int i = 0; i < cover->n; i++) {
         Calls set = pipeline_set(p, cover, i);
         for (int v = set.first; v < MIN(set.first + PART_MAX, p->script.ncall); v++)

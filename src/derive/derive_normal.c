@@ -779,7 +779,7 @@ static void name_results(DeriveWalk *w)
     for (int i = 0; tuple && i < n; i++)
         folds |= folds_together(expr->arg[i]);
     for (int64_t i = 0; folds && i < n; i++)
-        if (walk_apply(w, RULE_NAME_RESULT, at, &i, 1))
+        if (walk_apply(w, RULE_NAME_STAGE, at, &i, 1))
             path_push(&at, 1);
 }
 

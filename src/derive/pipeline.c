@@ -51,21 +51,53 @@ bool is_view(const Expr *value)
     return type_holds_array(value->type) && !computes(value);
 }
 
+// The way to the first map that an expression looks at in windows and that has no name, or
+// to a let there. Window: windows are around it.
+static bool find_unnamed(const Expr *expr, bool window, Path *at)
+{
+    if (window && (expr->kind == E_LET || is_map(expr)))
+        return true;
+    bool layout = !window && expr->kind == E_PATTERN && expr->pattern != P_ARRAY &&
+                  pattern_info[expr->pattern].group == G_VIEW;
+    bool through = expr->kind == E_TUPLE || is_map(expr) || expr_is(expr, P_REDUCE) ||
+                   expr_is(expr, P_ZIP) || expr_is(expr, P_UNZIP) || expr_is(expr, P_PAD) ||
+                   expr_is(expr, P_SLIDE) || expr->kind == E_GET;
+    for (int i = 0; (through || layout) && i < expr->narg; i++) {
+        if (!path_push(at, i))
+            return false;
+        if (find_unnamed(expr->arg[i], window || expr_is(expr, P_SLIDE), at))
+            return true;
+        at->n--;
+    }
+    return false;
+}
+
+// One more stage of an expression, or of what a let holds, has a name before it.
+static bool name_stage(Rewriter *r, const Path *at)
+{
+    Path stage = *at;
+    const Expr *expr = path_find(r->expr, at);
+    if (expr->kind == E_LET && path_push(&stage, 0))
+        expr = expr->arg[0];
+    return (expr->kind == E_LET ||
+            (find_unnamed(expr, false, &stage) &&
+             (path_find(r->expr, &stage)->kind == E_LET ||
+              rewriter_rule(r, &stage, RULE_NAME_STAGE, &(RuleArgs){1, {0}})))) &&
+           rewriter_rule(r, at, RULE_LET_OUT, &(RuleArgs){0});
+}
+
 void pipeline_normalise(Rewriter *r, const Path *region)
 {
     Path at = *region;
-    for (const Expr *let = path_find(r->expr, &at); let && let->kind == E_LET;
-         let = path_find(r->expr, &at)) {
-        const Expr *value = let->arg[0];
-        bool view = is_view(value);
-        bool unused = !expr_mentions(let->arg[1], let->param);
-        bool ok =
-            (value->kind == E_LET && !unused &&
-             rewriter_rule(r, &at, RULE_LET_OUT, &(RuleArgs){0})) ||
-            ((view || unused) && rewriter_rule(r, &at, RULE_LET_INLINE, &(RuleArgs){0}));
+    for (const Expr *expr = path_find(r->expr, &at); expr; expr = path_find(r->expr, &at)) {
+        const bool let = expr->kind == E_LET;
+        const bool unused = let && !expr_mentions(expr->arg[1], expr->param);
+        bool ok = (!unused && name_stage(r, &at)) ||
+                  (let && (unused || is_view(expr->arg[0])) &&
+                   rewriter_rule(r, &at, RULE_LET_INLINE, &(RuleArgs){0}));
         if (ok && unused)
             at = *region; // what it alone has used is unused now
-        else if (!ok && !path_push(&at, 1))
+        else if (!ok && (!let || !path_push(&at, 1)))
             return;
     }
 }
@@ -76,7 +108,6 @@ typedef struct {
     const Param *param;
     int stage; // -1: value is a view with something in it
     const Expr *value;
-    Path path;
 } Held;
 
 typedef struct {
@@ -84,7 +115,6 @@ typedef struct {
     int64_t size[DIMS_MAX];
     bool window;   // a slide is around
     bool constant; // a border of a constant is
-    Path path;
 } How;
 
 typedef struct {
@@ -107,8 +137,6 @@ typedef struct {
     bool full;
 } StageFinder;
 
-static int add_stage(StageFinder *f, const Expr *expr, const char *name, int let,
-                     const Path *path);
 static void collect(StageFinder *f, const Expr *expr, How how, Reads *reads);
 
 static int new_elem(StageFinder *f, const char *name, int producer, const Type *type)
@@ -160,12 +188,6 @@ static void add_read(Reads *reads, int elem, const How *how)
         reads->at[reads->n++] = read;
 }
 
-static How deeper(How how, int child)
-{
-    path_push(&how.path, child);
-    return how;
-}
-
 static void collect_all(StageFinder *f, const Expr *expr, How how, Reads *reads)
 {
     if (expr->fun) {
@@ -174,7 +196,7 @@ static void collect_all(StageFinder *f, const Expr *expr, How how, Reads *reads)
         collect_all(f, expr->fun, whole, reads);
     }
     for (int i = 0; i < expr->narg; i++)
-        collect(f, expr->arg[i], deeper(how, i), reads);
+        collect(f, expr->arg[i], how, reads);
 }
 
 static void collect_param(StageFinder *f, const Expr *expr, int field, const How *how,
@@ -184,12 +206,10 @@ static void collect_param(StageFinder *f, const Expr *expr, int field, const How
         const Held *held = &f->held.at[i];
         if (held->param != expr->param)
             continue;
-        How there = *how;
-        there.path = held->path;
         if (held->stage >= 0)
             add_read(reads, f->p->script.call[held->stage].out, how);
         else
-            collect(f, held->value, there, reads);
+            collect(f, held->value, *how, reads);
         return;
     }
     for (int i = 0; i < f->ninput; i++)
@@ -227,28 +247,17 @@ static How through_slide(const Expr *slide, How how)
     return how;
 }
 
-static void collect_map(StageFinder *f, const Expr *map, How how, Reads *reads)
-{
-    if (how.window && how.kind != READ_WHOLE) {
-        int stage = add_stage(f, map, NULL, -1, &how.path);
-        if (stage >= 0)
-            add_read(reads, f->p->script.call[stage].out, &how);
-        return;
-    }
-    reads->work += operations(map->fun->arg[0]);
-    collect_all(f, map, how, reads);
-}
-
 static void collect_pattern(StageFinder *f, const Expr *expr, How how, Reads *reads)
 {
     int data = expr->narg - 1;
     switch (expr->pattern) {
-    case P_MAP: collect_map(f, expr, how, reads); return;
+    case P_MAP:
+        reads->work += operations(expr->fun->arg[0]);
+        collect_all(f, expr, how, reads);
+        return;
     case P_ZIP:
     case P_UNZIP: collect_all(f, expr, how, reads); return;
-    case P_SLIDE:
-        collect(f, expr->arg[data], deeper(through_slide(expr, how), data), reads);
-        return;
+    case P_SLIDE: collect(f, expr->arg[data], through_slide(expr, how), reads); return;
     case P_PAD:
         if (how.kind == READ_POINT)
             how.kind = READ_LAYOUT;
@@ -280,9 +289,9 @@ static void collect(StageFinder *f, const Expr *expr, How how, Reads *reads)
 }
 
 // The reads of a pattern that computes at host level.
-static void collect_stage(StageFinder *f, const Expr *expr, const Path *path, Reads *reads)
+static void collect_stage(StageFinder *f, const Expr *expr, Reads *reads)
 {
-    How how = {.size = {1, 1, 1}, .path = *path};
+    How how = {.size = {1, 1, 1}};
     bool elements = is_map(expr) || expr->pattern == P_REDUCE;
     if (!elements)
         how.kind = READ_WHOLE;
@@ -307,15 +316,14 @@ static const Elementary *kind_of(StageFinder *f, const Expr *expr, bool many)
     return e;
 }
 
-static int add_stage(StageFinder *f, const Expr *expr, const char *name, int let,
-                     const Path *path)
+static int add_stage(StageFinder *f, const Expr *expr, const char *name, int let)
 {
     Pipeline *p = f->p;
     Reads reads = {0};
     for (int i = 0; i < p->script.ncall; i++)
         if (p->stage[i].expr == expr)
             return i;
-    collect_stage(f, expr, path, &reads);
+    collect_stage(f, expr, &reads);
     int v = p->script.ncall;
     if (f->full || v == CALLS_MAX) {
         f->full = true;
@@ -323,10 +331,9 @@ static int add_stage(StageFinder *f, const Expr *expr, const char *name, int let
     }
     p->script.ncall++;
     Stage *stage = &p->stage[v];
-    *stage = (Stage){.name = name ? name : arena_printf(p->arena, "#%d", v + 1),
+    *stage = (Stage){.name = name,
                      .expr = expr,
                      .let = let,
-                     .path = *path,
                      .is_map = is_map(expr),
                      .dims = is_map(expr) ? expr->dims : 0,
                      .work = reads.work,
@@ -352,24 +359,22 @@ static bool is_stage(const Expr *expr)
            expr->pattern != P_ARRAY;
 }
 
-static void take_result(StageFinder *f, const Expr *expr, const Path *path)
+static void take_result(StageFinder *f, const Expr *expr)
 {
-    Path below = *path;
     if (is_stage(expr)) {
-        int stage = add_stage(f, expr, "out", -1, path);
+        int stage = add_stage(f, expr, "out", -1);
         if (stage >= 0) {
             Elem *elem = &f->p->script.elem[f->p->script.call[stage].out];
             elem->is_output = elem->is_sole = true;
         }
     } else if (expr->kind == E_TUPLE) {
-        for (int i = 0; i < expr->narg; i++, below.n = path->n)
-            if (path_push(&below, i))
-                take_result(f, expr->arg[i], &below);
-    } else if (writes_itself(expr) && path_push(&below, 0)) {
-        take_result(f, expr->arg[0], &below);
+        for (int i = 0; i < expr->narg; i++)
+            take_result(f, expr->arg[i]);
+    } else if (writes_itself(expr)) {
+        take_result(f, expr->arg[0]);
     } else {
         Reads reads = {0};
-        collect(f, expr, (How){.size = {1, 1, 1}, .path = *path}, &reads);
+        collect(f, expr, (How){.size = {1, 1, 1}}, &reads);
         for (int i = 0; i < reads.n; i++)
             f->p->script.elem[reads.at[i].elem].is_output = true;
     }
@@ -378,20 +383,18 @@ static void take_result(StageFinder *f, const Expr *expr, const Path *path)
 static void take_chain(StageFinder *f, const Expr *expr)
 {
     Pipeline *p = f->p;
-    Path path = {0}, below;
     for (; expr->kind == E_LET; expr = expr->arg[1]) {
-        below = path;
-        if (p->nlet == CALLS_MAX || !path_push(&below, 0) || !path_push(&path, 1)) {
+        if (p->nlet == CALLS_MAX) {
             f->full = true;
             return;
         }
-        Held held = {expr->param, -1, expr->arg[0], below};
+        Held held = {expr->param, -1, expr->arg[0]};
         if (is_stage(expr->arg[0]))
-            held.stage = add_stage(f, expr->arg[0], expr->param->name, p->nlet, &below);
+            held.stage = add_stage(f, expr->arg[0], expr->param->name, p->nlet);
         p->let_stage[p->nlet++] = held.stage;
         VEC_PUSH(p->arena, &f->held, held);
     }
-    take_result(f, expr, &(Path){0});
+    take_result(f, expr);
 }
 
 // What follows from all reads -----------------------------------------------------------
@@ -521,8 +524,7 @@ Set pipeline_before(const Pipeline *p, Calls set, int stage)
 static bool at_root(const Pipeline *p, Calls set, int stage)
 {
     if (pipeline_stores(p, set, stage))
-        return p->stage[stage].let >= 0 ||
-               p->script.elem[p->script.call[stage].out].is_output;
+        return true;
     for (int v = stage + 1; v < set_end(set); v++)
         if (calls_have(set, v) && pipeline_reads(p, v, stage, READ_POINT) &&
             at_root(p, set, v))

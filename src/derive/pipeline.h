@@ -32,13 +32,12 @@ typedef struct {
     bool constant;          // beyond a border there is a constant
 } StageRead;
 
-// A map of the host level that a name holds, that windows look at, or that is a result; or
-// another pattern that computes there.
+// A map of the host level that a name holds, or that is a result; or another pattern that
+// computes there.
 typedef struct {
     const char *name;
     const Expr *expr;
-    int let;   // which let of the chain holds it; -1: none
-    Path path; // from the region's expression, of one that no let holds
+    int let; // which let of the chain holds it; -1: none, it is a result
     bool is_map;
     int dims;
     double points; // that it makes
@@ -75,8 +74,8 @@ typedef struct {
 // Those of a large GPU, by which the covers of a space are ordered.
 extern const StageRates stage_rates;
 
-// The rewrites that make a chain of it: lets of lets in a row, views in their places,
-// nothing that nobody uses.
+// The rewrites that make a chain of it: what windows look at has a name, lets of lets
+// follow one another, views are in their places, and there is nothing that nobody uses.
 void pipeline_normalise(Rewriter *r, const Path *region);
 // The pipeline in a bound and inferred body, with the cheapest `covers` of it; kernels of
 // at most `limit` stages, 0: PIPELINE_LIMIT; streams: for warps that walk. NULL if it has

@@ -415,8 +415,8 @@ static void parse_size_declaration(Parser *p)
     decl.generic = accept_word(p, "generic");
     if (decl.generic)
         decl.range = parse_range(p);
-    decl.arith = arith_size_within(p->ir->arith, name.text, decl.range.low,
-                                   decl.range.high, decl.range.multiple);
+    decl.arith = arith_size_within(p->ir->arith, name.text, decl.range.low, decl.range.high,
+                                   decl.range.multiple);
     if (name.span.source) // none if the name was refused
         declare(p, name, decl.arith, NULL);
     if (!p->failed)

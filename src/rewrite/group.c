@@ -18,17 +18,6 @@ static Expr *lcl(Rewrite *rw, Param *param, Expr *body, Expr *in)
     return make(rw, P_MAPLCL, 1, NULL, make_lambda(rw, param, body), in);
 }
 
-Expr *put_at(Rewrite *rw, const Expr *expr, const Path *at, Expr *value)
-{
-    if (!at->n)
-        return value;
-    Expr *copy = copy_of(rw, expr), *node = copy;
-    for (int i = 0; i + 1 < at->n; i++)
-        node = node->arg[at->step[i]];
-    node->arg[at->step[at->n - 1]] = value;
-    return copy;
-}
-
 // Neighbours, n of them, by an item.
 static Expr *near_shares(Rewrite *rw, const Expr *reduce, Expr *in, const Arith *len,
                          int64_t n)

@@ -70,7 +70,8 @@ const Arith *num(Rewrite *rw, int64_t value);
 // What must be added to a length so that n divides it.
 const Arith *missing(Rewrite *rw, const Arith *len, int64_t n);
 
-// A copy of the expression with another one in that place.
+// The expression with another one in that place; all that is beside the way there is shared
+// with the expression, which the caller gives up or copies.
 Expr *put_at(Rewrite *rw, const Expr *expr, const Path *at, Expr *value);
 // group.c: names that stand around a body, each known to those after it.
 typedef struct {

@@ -76,14 +76,6 @@ bool path_to_fold(const Expr *expr, Path *at, bool (*fits)(const Expr *reduce))
     return false;
 }
 
-Path path_join(const Path *outer, const Path *inner)
-{
-    Path path = *outer;
-    for (int i = 0; i < inner->n; i++)
-        path_push(&path, inner->step[i]);
-    return path;
-}
-
 bool path_parse(const char *text, Path *path)
 {
     path->n = 0;
@@ -139,6 +131,21 @@ static Expr *replace_child(Ir *ir, const Expr *expr, int child, Expr *with)
         copy->arg[child] = with;
     }
     return copy;
+}
+
+static Expr *put_below(Rewrite *rw, const Expr *expr, const Path *at, int depth,
+                       Expr *value)
+{
+    if (depth == at->n)
+        return value;
+    const int child = at->step[depth];
+    Expr *below = put_below(rw, child_of(expr, child), at, depth + 1, value);
+    return replace_child(rw->ir, expr, child, below);
+}
+
+Expr *put_at(Rewrite *rw, const Expr *expr, const Path *at, Expr *value)
+{
+    return put_below(rw, expr, at, 0, value);
 }
 
 typedef struct {

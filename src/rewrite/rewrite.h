@@ -122,7 +122,6 @@ const Expr *path_find(const Expr *root, const Path *path); // NULL if it leads n
 // scalar; false if there is none.
 bool path_to_fold(const Expr *expr, Path *at, bool (*fits)(const Expr *reduce));
 bool path_push(Path *path, int child); // false if it is full
-Path path_join(const Path *outer, const Path *inner);
 bool path_parse(const char *text, Path *path);
 void path_print(Buf *out, const Path *path);
 

@@ -32,10 +32,8 @@ Expr *rule_letOut(Rewrite *rw, const Expr *at, const RuleArgs *args)
         !find_let(let ? at->arg[0] : at, &path))
         return NULL;
     const Expr *inner = path_find(at, &path);
-    Expr *rest = put_at(rw, at, &path, copy_of(rw, inner->arg[1]));
-    Param *name = fresh(rw, inner->param->name);
-    rest = expr_replace(rw->ir, rest, inner->param, use(rw, name));
-    return expr_let(rw->ir, name, copy_of(rw, inner->arg[0]), rest);
+    Expr *rest = put_at(rw, at, &path, inner->arg[1]);
+    return expr_let(rw->ir, inner->param, inner->arg[0], rest);
 }
 
 // name: NULL: of anything.

@@ -21,8 +21,8 @@ Expr *rule_nameFolded(Rewrite *rw, const Expr *at, const RuleArgs *args)
                     make_reduce(rw, P_REDUCE, fold->fun, fold->arg[0], use(rw, each)));
 }
 
-// A result gets a name, so that it is a stage like others: item i of a tuple.
-Expr *rule_nameResult(Rewrite *rw, const Expr *at, const RuleArgs *args)
+// What is computed gets a name, and so is a stage: item i of a tuple, or all of it.
+Expr *rule_nameStage(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     int64_t i = args->at[0];
     bool tuple = at->kind == E_TUPLE;
@@ -31,13 +31,13 @@ Expr *rule_nameResult(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Expr *item = tuple ? at->arg[i] : at;
     if (item->kind != E_PATTERN)
         return NULL;
-    Param *result = fresh(rw, "result");
-    Expr *rest = use(rw, result);
+    Param *stage = fresh(rw, "stage");
+    Expr *rest = use(rw, stage);
     if (tuple) {
         rest = copy_of(rw, at);
-        rest->arg[i] = use(rw, result);
+        rest->arg[i] = use(rw, stage);
     }
-    return expr_let(rw->ir, result, copy_of(rw, item), rest);
+    return expr_let(rw->ir, stage, copy_of(rw, item), rest);
 }
 
 // Element by element one of the operations that are associative.

@@ -49,6 +49,8 @@ typedef struct {
     int npoint;
     double time[POOL * SIZES];
     double plain_ns[SIZES], begun_s;
+    const char *found; // what the first tuning ended with
+    double found_ns;   // INFINITY: it was right at small sizes, and not measured
 } RangeTuning;
 
 // Until a part of the budget is over, or somebody asks to stop.
@@ -301,6 +303,8 @@ static bool tune_at(RangeTuning *r, int s, const DeviceInfo *device, Diags *diag
     if (best.n == 0) // it was stored apart, or not at all: it is compared at each size
         add_point(r, one.point);
     r->plain_ns[s] = one.baseline_ns;
+    if (s == 0)
+        r->found = one.point, r->found_ns = one.best_ns;
     add_counts(&one, &r->result->base);
     r->result->base = one;
     return ok;
@@ -441,6 +445,18 @@ static bool run_pool(RangeTuning *r, int s, const DeviceInfo *device, bool must)
     return any;
 }
 
+// Nothing could be run once more: what the first tuning ended with is all there is.
+static bool keep_found(RangeTuning *r)
+{
+    const int p = FIND_TEXT(r->point, r->npoint, r->found);
+    if (p < 0 || !isfinite(r->found_ns))
+        return diag_world(r->diags, "C099", "no kernel could be run once more");
+    r->point[0] = r->found;
+    r->time[0] = r->found_ns;
+    r->npoint = 1;
+    return true;
+}
+
 // Sizes that were not tuned are run as long as there is time; the others are left out, and
 // the times of those that stay move together.
 static bool run_pools(RangeTuning *r, const DeviceInfo *device)
@@ -455,6 +471,8 @@ static bool run_pools(RangeTuning *r, const DeviceInfo *device)
         stays[s] = (tuned || left_s(r, 1) > 0) && run_pool(r, s, device, tuned && !any);
         any |= stays[s];
     }
+    if (!any && !(stays[0] = keep_found(r)))
+        return false;
     for (int s = 0; s < r->nsize; s++)
         if (stays[s])
             at[n++] = s;
@@ -469,7 +487,7 @@ static bool run_pools(RangeTuning *r, const DeviceInfo *device)
         r->plain_ns[k] = r->plain_ns[at[k]];
     }
     r->nsize = n;
-    return n > 0 || diag_world(r->diags, "C099", "no kernel could be run once more");
+    return true;
 }
 
 // The rule ----------------------------------------------------------------------------

@@ -419,6 +419,36 @@ static void test_arrays_by_index(void **state)
         "def p(a: [50][70]float, b: [70]float) = a |> map(\\r -> zip(r, b) |> map(*))");
 }
 
+// Stages have the same choices whether lets name them or one reads the other, also beside
+// others, in a tuple and in a time loop.
+static void test_chains_have_names(void **state)
+{
+    (void)state;
+    static const char windows[] = "pad2(1, 1, clamp) |> slide2(3, 1)";
+    static const char *const way[][2] = {
+        {"a |> %s |> map2(f) |> %s |> map2(g)",
+         "let x = a |> %s |> map2(f) in x |> %s |> map2(g)"},
+        {"zip2(a |> map2(h) |> %s, a) |> map2(\\w v -> f(w) * v)",
+         "let x = a |> map2(h) in zip2(x |> %s, a) |> map2(\\w v -> f(w) * v)"},
+        {"(a, a |> map2(h) |> %s |> map2(g))",
+         "let x = a |> map2(h) in (a, x |> %s |> map2(g))"},
+        {"iterate(4, \\s -> s |> %s |> map2(f) |> %s |> map2(g), a)",
+         "iterate(4, \\s -> let x = s |> %s |> map2(f) in x |> %s |> map2(g), a)"},
+    };
+    for (int i = 0; i < COUNTOF(way); i++) {
+        char text[2][1000];
+        for (int k = 0; k < 2; k++) {
+            int n = snprintf(text[k], sizeof text[k], "%s",
+                             "fun h(x: float): float = x * x\n"
+                             "def f(w: [3][3]float): float = w[0][1] - w[2][1]\n"
+                             "def g(w: [3][3]float): float = w[1][0] - w[1][2]\n"
+                             "def p(a: [500][700]float) = ");
+            snprintf(text[k] + n, sizeof text[k] - (size_t)n, way[i][k], windows, windows);
+        }
+        same_space(text[0], text[1]);
+    }
+}
+
 // A fold that is the same for all elements is found once, wherever it is written.
 static void test_folds_are_hoisted(void **state)
 {
@@ -775,6 +805,7 @@ int main(void)
         cmocka_unit_test(test_arrays_by_index),
         cmocka_unit_test(test_folds_are_hoisted),
         cmocka_unit_test(test_names_within_rows),
+        cmocka_unit_test(test_chains_have_names),
         cmocka_unit_test(test_long_columns_are_apart),
         cmocka_unit_test(test_plain_cover),
         cmocka_unit_test(test_windows_in_batches),

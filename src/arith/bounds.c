@@ -380,6 +380,19 @@ static bool prove(ArithCtx *c, Poly p, int first_fact)
     return proved;
 }
 
+// Is it a fact and what is never negative? A search may use up its steps on others.
+static bool exceeds_fact(ArithCtx *c, Poly p)
+{
+    bool found = false;
+    for (int i = 0; i < c->facts.len && !found && !sample_refutes(c, p); i++) {
+        ArenaMark mark = arena_mark(c->scratch);
+        Poly rest = poly_fold(c, poly_add(c, p, poly_of(c->facts.at[i]), -1));
+        found = !c->overflow && poly_range(c, rest).lo >= 0;
+        arena_reset(c->scratch, mark);
+    }
+    return found;
+}
+
 // An overflow inside a proof spoils the proof alone.
 bool poly_nonneg(ArithCtx *c, Poly p)
 {
@@ -390,6 +403,8 @@ bool poly_nonneg(ArithCtx *c, Poly p)
     c->overflow = false;
     c->steps = PROOF_STEPS;
     bool proved = prove(c, p, 0) && !c->overflow;
+    c->overflow = false;
+    proved = proved || exceeds_fact(c, p);
     c->overflow = overflow;
     return proved;
 }

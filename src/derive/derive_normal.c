@@ -835,9 +835,10 @@ void derive_normalise(DeriveWalk *w, Path at)
 {
     if (!at.n)
         name_results(w);
-    name_folds_beside(w, at);
     w->axes.n = 0;
     maps_by_index(w, at, true, false, 0);
+    walk_apply_plain(w, RULE_SAFE_FOLD, at);
+    name_folds_beside(w, at);
     hoist_folds(w, at, true, true);
     find_axes(w->r.expr, &w->axes);
     normal_at(w, at, true);

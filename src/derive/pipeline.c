@@ -51,21 +51,28 @@ bool is_view(const Expr *value)
     return type_holds_array(value->type) && !computes(value);
 }
 
-// The way to the first map that an expression looks at in windows and that has no name, or
-// to a let there. Window: windows are around it.
-static bool find_unnamed(const Expr *expr, bool window, Path *at)
+// The way to the first map that another one, or a fold, looks at in windows and that has no
+// name, or to a let there. Around: what is around an expression.
+typedef enum { AROUND_NOTHING, AROUND_READER, AROUND_WINDOW } Around;
+
+static bool find_unnamed(const Expr *expr, Around around, Path *at)
 {
-    if (window && (expr->kind == E_LET || is_map(expr)))
+    const bool reads = is_map(expr) || expr_is(expr, P_REDUCE);
+    if (around == AROUND_WINDOW && (expr->kind == E_LET || is_map(expr)))
         return true;
-    bool layout = !window && expr->kind == E_PATTERN && expr->pattern != P_ARRAY &&
-                  pattern_info[expr->pattern].group == G_VIEW;
-    bool through = expr->kind == E_TUPLE || is_map(expr) || expr_is(expr, P_REDUCE) ||
+    bool layout = around != AROUND_WINDOW && expr->kind == E_PATTERN &&
+                  expr->pattern != P_ARRAY && pattern_info[expr->pattern].group == G_VIEW;
+    bool through = expr->kind == E_TUPLE || expr->kind == E_GET || reads ||
                    expr_is(expr, P_ZIP) || expr_is(expr, P_UNZIP) || expr_is(expr, P_PAD) ||
-                   expr_is(expr, P_SLIDE) || expr->kind == E_GET;
+                   expr_is(expr, P_SLIDE);
+    if (around == AROUND_NOTHING && reads)
+        around = AROUND_READER;
+    else if (around == AROUND_READER && expr_is(expr, P_SLIDE))
+        around = AROUND_WINDOW;
     for (int i = 0; (through || layout) && i < expr->narg; i++) {
         if (!path_push(at, i))
             return false;
-        if (find_unnamed(expr->arg[i], window || expr_is(expr, P_SLIDE), at))
+        if (find_unnamed(expr->arg[i], around, at))
             return true;
         at->n--;
     }
@@ -80,7 +87,7 @@ static bool name_stage(Rewriter *r, const Path *at)
     if (expr->kind == E_LET && path_push(&stage, 0))
         expr = expr->arg[0];
     return (expr->kind == E_LET ||
-            (find_unnamed(expr, false, &stage) &&
+            (find_unnamed(expr, AROUND_NOTHING, &stage) &&
              (path_find(r->expr, &stage)->kind == E_LET ||
               rewriter_rule(r, &stage, RULE_NAME_STAGE, &(RuleArgs){1, {0}})))) &&
            rewriter_rule(r, at, RULE_LET_OUT, &(RuleArgs){0});

@@ -370,6 +370,16 @@ static void test_facts(void **state)
     arith_assume(c, parse(c, "u - 1000000"));
     assert_true(arith_nonneg(c, parse(c, "u*i - 1000000*i")));
     assert_false(arith_nonneg(c, parse(c, "u*v - 1000000*v")));
+    arith_facts_reset(c, 0);
+
+    // What exceeds a fact is found whatever the others lead to.
+    static const char squares[] =
+        "59 - 12*i - 6*j - 4*k - 36*i*i - 36*i*j - 9*j*j - 24*i*k - 12*j*k - 4*k*k";
+    arith_assume(c, parse(c, "-2*k"));
+    arith_assume(c, parse(c, "54 - 36*i*i - 36*i*j - 9*j*j"));
+    assert_false(arith_nonneg(c, parse(c, squares)));
+    arith_assume(c, parse(c, squares));
+    assert_true(arith_nonneg(c, parse(c, squares)));
     arith_ctx_free(c);
 }
 

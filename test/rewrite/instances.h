@@ -530,6 +530,17 @@ static const Instance instances[] = {
      "def p(x: [N]int) = map(\\w -> w[3] - reduce(+, 0, map(\\v -> v * v, w)), "
      "slide(7, 1, pad(3, 3, clamp, x)))",
      "root", "0"},
+    {"safeFold",
+     "def p(x: [N][M]int, k: int) = if k >= 0 && k < N then reduce(+, 0, x[k]) else 0",
+     "root", ""},
+    {"safeFold",
+     "def p(x: [N]int, k: [N]int) = map(\\i -> if i != 0 then reduce(\\s v -> s + v % i, 0, "
+     "x) else i, k)",
+     "root", ""},
+    {"safeFold",
+     "def p(x: [N]int, k: [N]int) = map(\\i -> i > 0 && reduce(+, 0, gather(\\j -> (j + i) "
+     "% N, x)) > i, k)",
+     "root", ""},
     {"hoistFold",
      "def p(a: [N][M]int) = map(\\r o -> map(\\v -> v - o, r), zip(a, map(reduce(+, 0), "
      "a)))",

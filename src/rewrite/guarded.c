@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Folds on one side of a condition are made safe to find on either: rules that give folds
+// names, and kernels of their own, do not ask the condition.
+//
+//   source  if-conversion: Allen, Kennedy, Porterfield, Warren, POPL 1983
+//   method  an index that may be outside of its array becomes the nearest one inside, and
+//           a divisor of integers that may be 0 becomes 1; where the condition holds,
+//           neither changes a value
+
+#include "rewrite/internal.h"
+
+// The indices that an `array` counts, and how many there are.
+typedef struct Counted {
+    const Expr *array;
+    const struct Counted *outer;
+} Counted;
+
+static bool is_counted(const Rewrite *rw, const Counted *c, const Expr *index,
+                       const Arith *len)
+{
+    for (; c; c = c->outer)
+        for (int i = 0; i < c->array->fun->nparam; i++)
+            if (expr_is_use(index, c->array->fun->params[i]))
+                return arith_le(rw->ir->arith, c->array->num[i], len);
+    return false;
+}
+
+static bool is_known(const Expr *index)
+{
+    return index->kind == E_NUM || index->kind == E_LITERAL;
+}
+
+static Expr *inside_of(Rewrite *rw, Expr *index, const Arith *len)
+{
+    const Arith *last = arith_addc(rw->ir->arith, len, -1);
+    Expr *low = expr_op(rw->ir, OP_MAXIMUM, index, expr_num(rw->ir, num(rw, 0)), NULL);
+    return expr_op(rw->ir, OP_MINIMUM, low, expr_num(rw->ir, last), NULL);
+}
+
+static Expr *not_zero(Rewrite *rw, Expr *divisor)
+{
+    const Type *type = divisor->type;
+    Param *by = fresh(rw, "by");
+    Expr *is = expr_op(rw->ir, OP_EQ, use(rw, by), literal_of(rw, type, 0), NULL);
+    return expr_let(rw->ir, by, divisor,
+                    expr_op(rw->ir, OP_SELECT, is, literal_of(rw, type, 1), use(rw, by)));
+}
+
+static bool divides_ints(const Expr *expr)
+{
+    return expr->kind == E_OP && (expr->op == OP_DIV || expr->op == OP_MOD) &&
+           expr->type->kind == T_SCALAR && type_is_integer(expr->type) &&
+           !is_known(expr->arg[1]);
+}
+
+// False: there is nothing to change. Look: nothing is changed. Guarded: on a side of a
+// condition; fold: in a fold there.
+static bool make_safe(Rewrite *rw, Expr *expr, bool look, bool guarded, bool fold,
+                      const Counted *counted)
+{
+    bool found = false;
+    fold |=
+        guarded && expr->kind == E_PATTERN && pattern_info[expr->pattern].group != G_VIEW;
+    const bool at = fold && expr->kind == E_AT && !is_known(expr->arg[1]) &&
+                    !is_counted(rw, counted, expr->arg[1], expr->arg[0]->type->len);
+    const bool by = fold && divides_ints(expr);
+    const bool gathers = fold && expr_is(expr, P_GATHER);
+    if (look && (at || by || gathers))
+        return true;
+    for (int i = 0; i < expr->narg && !(look && found); i++) {
+        const bool side = expr_guards(expr, i);
+        found |= make_safe(rw, expr->arg[i], look, guarded || side, fold && !side, counted);
+    }
+    Counted own = {expr, counted};
+    if (expr->fun && !(look && found))
+        found |= make_safe(rw, expr->fun, look, guarded, fold,
+                           expr_is(expr, P_ARRAY) ? &own : counted);
+    if (at)
+        expr->arg[1] = inside_of(rw, expr->arg[1], expr->arg[0]->type->len);
+    if (by)
+        expr->arg[1] = not_zero(rw, expr->arg[1]);
+    if (gathers)
+        expr->fun->arg[0] = inside_of(rw, expr->fun->arg[0], expr->arg[0]->type->len);
+    return found || at || by || gathers;
+}
+
+Expr *rule_safeFold(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (!make_safe(rw, (Expr *)(uintptr_t)at, true, false, false, NULL))
+        return NULL;
+    Expr *safe = copy_of(rw, at);
+    make_safe(rw, safe, false, false, false, NULL);
+    return safe;
+}

@@ -237,15 +237,19 @@ static void put_settings(Buf *out, const Recipe *recipe)
     }
 }
 
-// The functions that formulas call, as far as text has calls.
+// What formulas call: a function, or a macro of the header.
+static const struct {
+    const char *name, *body, *upper, *macro;
+} helper[] = {
+    {"fw_div", "a / b - (a % b < 0)", "DIV", "(((a) - ((a)%(b) + (b))%(b))/(b))"},
+    {"fw_mod", "(a % b + b) % b", "MOD", "(((a)%(b) + (b))%(b))"},
+    {"fw_min", "a < b ? a : b", "MIN", "((a) < (b) ? (a) : (b))"},
+    {"fw_max", "a > b ? a : b", "MAX", "((a) > (b) ? (a) : (b))"},
+};
+
+// The functions, as far as text has calls.
 static void put_helpers(Buf *out, const char *text)
 {
-    static const struct {
-        const char *name, *body;
-    } helper[] = {{"fw_div", "a / b - (a % b < 0)"},
-                  {"fw_mod", "(a % b + b) % b"},
-                  {"fw_min", "a < b ? a : b"},
-                  {"fw_max", "a > b ? a : b"}};
     for (int i = 0; i < COUNTOF(helper); i++)
         if (strstr(text, helper[i].name))
             buf_printf(
@@ -506,7 +510,30 @@ static const char *value_type(const Argument *argument)
     return type[i].c;
 }
 
-static void describe(Host *host, const char *in, const char *out)
+// Text with calls of macros for those of functions; what macros it needs comes first.
+static void put_with_macros(Buf *out, const Host *host, const char *text)
+{
+    AutoBuf calls = buf_new();
+    for (const char *p = text; *p;) {
+        int i = 0;
+        while (i < COUNTOF(helper) &&
+               strncmp(p, helper[i].name, strlen(helper[i].name)) != 0)
+            i++;
+        if (i < COUNTOF(helper)) {
+            buf_printf(&calls, "%s_%s", host->upper.text, helper[i].upper);
+            p += strlen(helper[i].name);
+        } else {
+            buf_putc(&calls, *p++);
+        }
+    }
+    for (int i = 0; i < COUNTOF(helper); i++)
+        if (strstr(text, helper[i].name))
+            buf_printf(out, "#define %s_%s(a, b) %s\n", host->upper.text, helper[i].upper,
+                       helper[i].macro);
+    buf_puts(out, calls.text);
+}
+
+static void describe_arguments(Host *host, const char *in, const char *out, Buf *bytes)
 {
     const Recipe *recipe = host->recipe;
     for (int i = 0; i < recipe->nargument; i++) {
@@ -521,18 +548,24 @@ static void describe(Host *host, const char *in, const char *out)
         if (a->value)
             continue;
         const char *way = a->in && a->out ? "in and out" : a->out ? "out" : "in";
-        buf_printf(&host->bytes, "#define %s_", host->upper.text);
-        put_upper(&host->bytes, a->name);
+        buf_printf(bytes, "#define %s_", host->upper.text);
+        put_upper(bytes, a->name);
         if (recipe->nsize) {
-            buf_printf(&host->bytes, "_BYTES(%s) ((size_t)", host->named.text + 2);
-            put_argument_bytes(&host->bytes, recipe, i);
-            buf_printf(&host->bytes, ") /* %s, of %s */\n", way, a->type);
+            buf_printf(bytes, "_BYTES(%s) ((size_t)", host->named.text + 2);
+            put_argument_bytes(bytes, recipe, i);
+            buf_printf(bytes, ") /* %s, of %s */\n", way, a->type);
             continue;
         }
-        buf_printf(&host->bytes,
-                   "_BYTES ((size_t)%" PRId64 ") /* %s, %" PRId64 " of %s%s */\n", a->bytes,
-                   way, a->count, a->type, a->image ? ", an image" : "");
+        buf_printf(bytes, "_BYTES ((size_t)%" PRId64 ") /* %s, %" PRId64 " of %s%s */\n",
+                   a->bytes, way, a->count, a->type, a->image ? ", an image" : "");
     }
+}
+
+static void describe(Host *host, const char *in, const char *out)
+{
+    AutoBuf bytes = buf_new();
+    describe_arguments(host, in, out, &bytes);
+    put_with_macros(&host->bytes, host, bytes.text);
 }
 
 // The body includes "stem.h": what an #include cannot name is no stem.

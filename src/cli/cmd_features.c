@@ -22,16 +22,14 @@ static bool find_features(Options *o, const Problem *problem, const Variants *va
         return false;
     const Derivation *derivation = variants->derivation;
     found->text = point_text(derive_space(derivation), &found->point, o->arena);
-    Expr *body = derive_body(derivation, &found->point, &o->diags);
-    KernelOptions options = derive_options(derivation, &found->point);
-    Unit *unit = body ? lower(problem->bound, body, &options, o->arena, &o->diags) : NULL;
+    Unit *unit = derive_unit(derivation, &found->point, false, o->arena, &o->diags);
     FeatureSetting setting = {model, problem->binding, problem->nbinding};
     if (!unit)
         return false;
     if (!features_unit(unit, &setting, found->kernels))
         return diag_error(&o->diags, span_none, "C031",
                           "give every size a value with -s, generic ones too");
-    unit = lower_as_written(problem->bound, body, &options, o->arena, &o->diags);
+    unit = derive_as_written(derivation, &found->point, o->arena, &o->diags);
     return unit && features_unit(unit, &setting, found->expression);
 }
 

@@ -213,8 +213,7 @@ static void tally_for(Tally *t, const Stm *stm)
     double unguarded = t->unguarded;
     int64_t extent = scope_extent(&t->scope, stm->extent);
     scope_declare(&t->scope, stm, extent);
-    t->unguarded *=
-        (double)MAX(extent, 0) / (double)scope_threads(&t->scope, stm->loop, stm->dim);
+    t->unguarded *= (double)extent / (double)scope_threads(&t->scope, stm->loop, stm->dim);
     VEC_PUSH(t->arena, &t->loops, stm);
     renew(t);
     tally_block(t, &stm->body);

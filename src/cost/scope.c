@@ -310,24 +310,25 @@ static int64_t most_of_lanes(Scope *s, const Arith *extent)
     return n;
 }
 
-// The mean over the iterations of the innermost loop that it depends on, SAMPLES of them.
+// The mean over the iterations of the innermost loop that it depends on, SAMPLES of them,
+// of which some may find nothing to do.
 int64_t scope_extent(Scope *s, const Arith *extent)
 {
     enum { SAMPLES = 16 };
     BoundVar *loop = NULL;
     int64_t known;
     if (scope_constant(s, extent, &known))
-        return known;
+        return MAX(known, 0);
     VEC_EACH(BoundVar *, bound, &s->bounds)
         if (bound->kind == BOUND_LOOP && arith_mentions(extent, bound->var))
             loop = bound;
     if (!loop)
-        return most_of_lanes(s, extent);
+        return MAX(most_of_lanes(s, extent), 0);
     int64_t middle = loop->at, samples = MIN(loop->n, SAMPLES), sum = 0;
     for (int64_t i = 0; i < samples; i++) {
         loop->at = i * loop->n / samples;
         s->stamp++;
-        sum += most_of_lanes(s, extent);
+        sum += MAX(most_of_lanes(s, extent), 0);
     }
     loop->at = middle;
     s->stamp++;

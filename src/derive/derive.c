@@ -876,6 +876,13 @@ Unit *derive_unit(const Derivation *d, const Point *point, bool quick, Arena *ar
     return body ? lower(d->program, body, &options, arena, diags) : NULL;
 }
 
+Unit *derive_as_written(const Derivation *d, const Point *point, Arena *arena, Diags *diags)
+{
+    Expr *body = derive_body(d, point, diags);
+    KernelOptions options = derive_options(d, point);
+    return body ? lower_as_written(d->program, body, &options, arena, diags) : NULL;
+}
+
 bool derive_rewriting(const Derivation *d, const Point *point, Rewriting *rewriting,
                       Diags *diags)
 {

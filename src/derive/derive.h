@@ -89,5 +89,8 @@ KernelOptions derive_options(const Derivation *derivation, const Point *point);
 // (KernelOptions). NULL with a diagnostic.
 Unit *derive_unit(const Derivation *derivation, const Point *point, bool quick,
                   Arena *arena, Diags *diags);
+// The same with every loop and load of the expression (lower_as_written).
+Unit *derive_as_written(const Derivation *derivation, const Point *point, Arena *arena,
+                        Diags *diags);
 
 #endif

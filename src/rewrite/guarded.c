@@ -11,12 +11,12 @@
 #include "rewrite/internal.h"
 
 // The indices that an `array` counts, and how many there are.
-typedef struct Counted {
+typedef struct CountedIn {
     const Expr *array;
-    const struct Counted *outer;
-} Counted;
+    const struct CountedIn *outer;
+} CountedIn;
 
-static bool is_counted(const Rewrite *rw, const Counted *c, const Expr *index,
+static bool is_counted(const Rewrite *rw, const CountedIn *c, const Expr *index,
                        const Arith *len)
 {
     for (; c; c = c->outer)
@@ -57,7 +57,7 @@ static bool divides_ints(const Expr *expr)
 // False: there is nothing to change. Look: nothing is changed. Guarded: on a side of a
 // condition; fold: in a fold there.
 static bool make_safe(Rewrite *rw, Expr *expr, bool look, bool guarded, bool fold,
-                      const Counted *counted)
+                      const CountedIn *counted)
 {
     bool found = false;
     fold |=
@@ -72,7 +72,7 @@ static bool make_safe(Rewrite *rw, Expr *expr, bool look, bool guarded, bool fol
         const bool side = expr_guards(expr, i);
         found |= make_safe(rw, expr->arg[i], look, guarded || side, fold && !side, counted);
     }
-    Counted own = {expr, counted};
+    CountedIn own = {expr, counted};
     if (expr->fun && !(look && found))
         found |= make_safe(rw, expr->fun, look, guarded, fold,
                            expr_is(expr, P_ARRAY) ? &own : counted);

@@ -43,5 +43,13 @@ grep -q 'fw_k < 2' "$tmp/stdout" && ok "its loop" || not_ok "its loop"
 passes "run a lowered program" "$FOREWARP" run "$tmp/l3.fw" -s N=8192 -d host --check
 fails 2 "there is no device model" "$FOREWARP" features examples/jacobi2d.fw -s N=64,M=64 \
     --device-model nvidia
+# Sizes that are open, and groups that find nothing to do.
+printf 'size N generic\ndef sums(a: [3][N]float): [3]float = map(reduce(+, 0), a)\n' >"$tmp/sums.fw"
+passes "a generic size" "$FOREWARP" features "$tmp/sums.fw" -s N=17 -d host
+printf 'size N\ndef sum(a: [N]float): float = reduce(+, 0, a)\n' >"$tmp/sum.fw"
+for size in 1 17 1000 100000; do
+    passes "a sum of $size" "$FOREWARP" features "$tmp/sum.fw" -s N=$size -d host --json "$tmp/j"
+    holds "counts of $size" "$tmp/j" "all(x >= 0 for x in j['kernels'].values())"
+done
 passes "help features" "$FOREWARP" help features
 finish

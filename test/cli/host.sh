@@ -223,6 +223,18 @@ host clash "$tmp/clash.fw" c -s N=99
 # shellcheck disable=SC2086
 passes "clashing names compile" cc $warn -Wno-unknown-pragmas -c clash.c
 grep -q "define FW_CLASH_A__BYTES" clash.h && ok "each its macro" || not_ok "each its macro" "$(cat clash.h)"
+# A length that is divided: the macro of its bytes needs nothing but the header.
+cat >pairs.fw <<'END'
+size N generic
+def pairs(a: [N]float) = a |> slide(3, 2) |> map(reduce(+, 0))
+END
+host pairs "$tmp/pairs.fw" c -s N=9
+cat >bytes.c <<'END'
+#include "pairs.h"
+int main(void) { return PAIRS_OUT_BYTES(33) != 64 || PAIRS_OUT_BYTES(3) != 4; }
+END
+# shellcheck disable=SC2086
+passes "bytes of divided lengths" sh -c "cc $warn -I. -o bytes bytes.c && ./bytes"
 host clash_cl "$tmp/clash.fw" opencl -s N=99
 # shellcheck disable=SC2086
 passes "and of OpenCL" cc $warn -DCL_USE_DEPRECATED_OPENCL_1_2_APIS -c clash_cl.c

@@ -534,7 +534,8 @@ static const Instance instances[] = {
      "def p(x: [N][M]int, k: int) = if k >= 0 && k < N then reduce(+, 0, x[k]) else 0",
      "root", ""},
     {"safeFold",
-     "def p(x: [N]int, k: [N]int) = map(\\i -> if i != 0 then reduce(\\s v -> s + v % i, 0, "
+     "def p(x: [N]int, k: [N]int) = map(\\i -> if i != 0 then reduce(\\s v -> s + v % i, "
+     "0, "
      "x) else i, k)",
      "root", ""},
     {"safeFold",

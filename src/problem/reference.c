@@ -673,10 +673,10 @@ static const char *tell_doubt(const ProblemData *data, const char *how, Arena *a
 static const char *tell(const Problem *problem, const ProblemData *data, const char *how,
                         Arena *arena)
 {
-    how = data->lesser ? arena_printf(arena,
-                                      "%s; every element within %.2g, because bounds would "
-                                      "take long",
-                                      how, data->tolerance)
+    const char *why = calls_opaque(problem) ? "its C text may not know numbers with bounds"
+                                            : "bounds would take long";
+    how = data->lesser ? arena_printf(arena, "%s; every element within %.2g, because %s",
+                                      how, data->tolerance, why)
                        : tell_doubt(data, how, arena);
     if (data->diverged)
         how = arena_printf(arena, "%s; %lld are undecided: their steps diverge", how,
@@ -704,9 +704,9 @@ static bool run_in_time(const Problem *problem, ProblemData *data, bool few_digi
     bool ok = may && run_plain(problem, true, &data, 1, few_digits, site, arena, diags);
     bool late = stop_due(&site->stop);
     site->stop = whole;
-    if (ok || (may && !late))
+    if (ok || (may && !late && !calls_opaque(problem)))
         return ok;
-    *diags = before; // it was late, and no more
+    *diags = before; // it was late, or C text means nothing to numbers with bounds
     return run_plain(problem, false, &data, 1, false, site, arena, diags);
 }
 
@@ -774,7 +774,14 @@ static int more_at(const Problem *problem, int n, ProblemData *const *data, RefS
 {
     bool strict = problem_is_strict(problem),
          bounded = !strict && may_have_bounds(problem, site);
-    n = run_plain(problem, bounded, data, n, bounded, site, arena, diags);
+    Diags quiet = {.arena = arena};
+    int done = bounded ? run_plain(problem, true, data, n, true, site, arena,
+                                   calls_opaque(problem) ? &quiet : diags)
+                       : 0;
+    if (!done && (!bounded || calls_opaque(problem)))
+        bounded = false,
+        done = run_plain(problem, false, data, n, false, site, arena, diags);
+    n = done;
     for (int set = 0; strict && set < n; set++)
         data[set]->tolerance = 0;
     if (!strict && !bounded)

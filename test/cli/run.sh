@@ -217,4 +217,23 @@ END
 passes "a short prefix goes on" "$FOREWARP" emit "$tmp/long.fw" -s N=100000 -d host -p share=0
 fails 2 "share > 0" "$FOREWARP" emit "$tmp/long.fw" -s N=5000000 -d host -p share=0
 passes "its plain point has parts" "$FOREWARP" emit "$tmp/long.fw" -s N=5000000 -d host -p lanes=1
+# C in opaque functions: literals of any type, changes in place, names of C; what numbers with
+# bounds cannot be is compared within a tolerance.
+cat >"$tmp/texts.fw" <<'END'
+size N
+fun relu(x: float): float = c"return fmax(x, 0) + fmin(0.5, x);" flops 2
+fun steps(x: float): float = c"float y = x; for (int k = 0; k < 3; k++) { y += k; y *= 0.5f; y -= x; y /= 3; } return y;" flops 12
+fun mixed(x: float): float = c"return pow(2.0f, x) + fma(x, 2, 1.0f) + hypot(x, 3) - fmod(x, 1.0f);" flops 9
+fun named(x: float): float = c"const float w[2] = {0.5f, 2}; float s = 0; for (int i = 0; i < 2; i++) s += w[i]*fabsf(x); return expf(-s);" flops 9
+def texts(a: [N]float): [N]float = a |> map(\x -> relu(x) + steps(x) * mixed(x) - named(x))
+END
+passes "tune C text" "$FOREWARP" tune "$tmp/texts.fw" -s N=1000 -d host -b 3t -q --store "$tmp/texts.db" -o "$tmp/texts"
+grep -q 'plain kernel with bounds' "$tmp/stdout" && ok "with bounds" || not_ok "with bounds" "$(cat "$tmp/stdout")"
+cat >"$tmp/union.fw" <<'END'
+size N
+fun plus(x: float): float = c"union { float f; int i; } u; u.f = x; u.i &= 0x7fffffff; return u.f;" flops 1
+def union_of(a: [N]float): [N]float = map(plus, a)
+END
+passes "tune C text without bounds" "$FOREWARP" tune "$tmp/union.fw" -s N=1000 -d host -b 3t -q --store "$tmp/texts.db" -o "$tmp/texts"
+grep -q 'its C text may not know numbers with bounds' "$tmp/stdout" && ok "says so" || not_ok "says so" "$(cat "$tmp/stdout")"
 finish

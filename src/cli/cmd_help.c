@@ -92,13 +92,41 @@ static HelpRow metric_row(int i)
     return (HelpRow){row->name, "", row->doc, row->unit[0] ? row->unit : NULL};
 }
 
+// What the codes of messages have in common that begin with a letter.
+static HelpRow code_row(int i)
+{
+    static const HelpRow row[] = {
+        {"C", "000", "commands, their options, and tuning", NULL},
+        {"D", "000", "devices, and the processes that run kernels", NULL},
+        {"F", "000", "scripts (.fws): calls, functions, and how they are fused", NULL},
+        {"G", "000", "records of tunings, of which `report` makes pages", NULL},
+        {"H", "000", "heuristic files (.fwh)", NULL},
+        {"J", "000", "problem files (.json): templates, their arguments and goals", NULL},
+        {"L", "000", "kernels that cannot be made of a program, or of one point of it",
+         NULL},
+        {"M", "000", "models, their data sets, and calibration", NULL},
+        {"N", "000", ".npy files", NULL},
+        {"P", "000", "the text of a program: words, syntax and names", NULL},
+        {"Q", "000", "the store of trials, and exchange between stores", NULL},
+        {"R", "000", "references, the interpreter, and the text of derivations", NULL},
+        {"S", "000", "spaces: parameters, their values, and constraints", NULL},
+        {"T", "000", "types and sizes of a program", NULL},
+        {"W", "000", "wisdom files", NULL},
+        {"X", "000", "explorations, recorded spaces, and `replay`", NULL},
+        {0}};
+    return row[i];
+}
+
 static void put_row(int width, HelpRow row)
 {
     AutoBuf name = buf_new();
     if (strcmp(row.suffix, "xyz") == 0) // never without one
         buf_printf(&name, "%sx, %sy, %sz", row.name, row.name, row.name);
     else
-        buf_printf(&name, "%s%s", row.name, strcmp(row.suffix, "1-9") == 0 ? "N" : "");
+        buf_printf(&name, "%s%s", row.name,
+                   strcmp(row.suffix, "1-9") == 0   ? "N"
+                   : strcmp(row.suffix, "000") == 0 ? "..."
+                                                    : "");
     printf("  %-*s %s%s%s%s\n", width, name.text, row.doc, row.more ? " (" : "",
            row.more ? row.more : "", row.more ? ")" : "");
 }
@@ -114,7 +142,7 @@ static void put_rule(int i, bool family)
         printf("      where: %s\n", rule->guard);
 }
 
-enum { TOPICS = 9, RULE_TOPIC = 4 };
+enum { TOPICS = 10, RULE_TOPIC = 4 };
 static const struct {
     const char *name;
     int width;             // of the names
@@ -127,7 +155,8 @@ static const struct {
                     {"models", 12, model_row},
                     {"device-models", 20, device_row},
                     {"parameters", 12, parameter_row},
-                    {"metrics", 9, metric_row}};
+                    {"metrics", 9, metric_row},
+                    {"codes", 5, code_row}};
 
 static int list_topic(int topic)
 {
@@ -143,7 +172,10 @@ static int list_topic(int topic)
 static bool names(HelpRow row, const char *word)
 {
     size_t n = strlen(row.name);
-    bool number = strcmp(row.suffix, "1-9") == 0;
+    bool code = strcmp(row.suffix, "000") == 0;
+    bool number = code || strcmp(row.suffix, "1-9") == 0;
+    if (code && strlen(word) != 4) // `C` alone is a language
+        return false;
     if (strncmp(word, row.name, n) != 0)
         return false;
     const char *rest = word + n;

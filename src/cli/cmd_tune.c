@@ -118,7 +118,7 @@ static void print_metrics(const TuneResult *r)
     int n = 0;
     for (int i = 0; i < r->nmetric; i++)
         if (!isnan(r->values.metric[i]))
-            printf("%s%s %.4g%s%s", n++ ? ", " : "  metrics  ", r->metric[i],
+            printf("%s%s %.6g%s%s", n++ ? ", " : "  metrics  ", r->metric[i],
                    r->values.metric[i], r->unit[i][0] ? " " : "", r->unit[i]);
     fputs(n ? "\n" : "", stdout);
 }

@@ -62,8 +62,8 @@ typedef struct {
     double rho;             // rank correlation (Spearman), the mean
 } Picks;
 
-// before: for each row, the smaller the earlier; NAN: nothing is known, last. class: a
-// number, or -1 for all.
+// before: a number for each row; rows with smaller numbers are picked first, those with NAN
+// last. class: its number, or -1 for all classes.
 Picks picks_of(const Sweep *sweep, const double *before, int class);
 
 // Slowness beyond what weights predict, learnt from some terms of all rows but those of

@@ -139,8 +139,8 @@ static int turn_of(const Space *space, const Point *first, int nfirst, const Poi
     return -1;
 }
 
-// A parameter that is newer than the record is plain. Strips of steps that are done one by
-// one, which there are none of, had another length then.
+// A parameter that the record does not know has its plain value. A point without fused steps
+// has no strips, so their length in the record does not matter.
 static bool read_point(const Derivation *derivation, const char *text, Point *point)
 {
     const Space *space = derive_space(derivation);

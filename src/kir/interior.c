@@ -138,7 +138,7 @@ static bool is_of_loops(const InteriorSplit *s, const Arith *a)
     return true;
 }
 
-// One of an iteration alone is no boundary: two loops became one.
+// A modulo of an iteration alone is no boundary: it comes from two loops that became one.
 static const Arith *inside_mod(InteriorSplit *s, const Arith *x, const Arith *d)
 {
     ArithCtx *ctx = s->pass->ctx;

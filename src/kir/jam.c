@@ -16,7 +16,7 @@
 
 #include "kir/passes.h"
 
-// Loads of a body of so many statements fill the registers of an item.
+// The loads of a body with more statements would not fit the registers of an item.
 enum { JAM_STATEMENTS = 512 };
 
 typedef VEC(Stm *) Stms;

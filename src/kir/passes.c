@@ -4,7 +4,7 @@
 
 #include "kir/passes.h"
 
-// After each pass: what the kernel uses, and that it is still one.
+// After each pass: collects what the kernel uses, and verifies it.
 static bool check_pass(const Pass *pass, Kernel *kernel, const char *name, Diags *diags)
 {
     const KernelOptions *options = pass->options;

@@ -28,8 +28,8 @@ typedef struct {
     int ncond;
 } Ranges;
 
-// Finds for which items the test holds, and what it asks of all of them alike. False: that
-// is no range, or a single item.
+// Finds the range of items for which the test holds, and its conditions that are the same
+// for all items. False: those items are no range, or there is one only.
 static bool find_range(Ranges *r, const KExpr *test)
 {
     const Arith *iter = r->items->iter;

@@ -213,8 +213,9 @@ int64_t index_stride(ArithCtx *ctx, const Arith *index, const Arith *var)
     return arith_is_const(arith_sub(ctx, next, index), &stride) ? stride : STRIDE_ANY;
 }
 
-// A sum that is a multiple of g but for its constant is >= 0 just where it is with the next
-// multiple below in place of the constant: so neighbours have one condition.
+// If all terms of a sum but its constant are multiples of g, the constant may be rounded
+// down to a multiple of g: the sum is >= 0 for the same values. So neighbours have one
+// condition.
 const Arith *cond_rounded(ArithCtx *ctx, const Arith *cond)
 {
     int64_t c = cond->kind == A_SUM ? cond->value : 0;

@@ -24,7 +24,7 @@ enum { NONE = -1, WINDOW_LOADS_MAX = 256 };
 
 // Between iterations that are written out, values change their names instead of moving, and
 // loads of several are in flight (j3d27pt 512^3 on an H200, 4 steps: 279 us, else 302).
-// Not more than so many outputs: compiling takes as long as there are.
+// The number of outputs is limited, because compile time grows with it.
 enum { UNROLL_WHOLE = 8, UNROLL_PART = 4, UNROLL_OUTPUTS = 64 };
 
 // A load of the loop body, once for each (buffer, index, type).

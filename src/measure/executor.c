@@ -675,8 +675,8 @@ static void tell_usage(Executor *executor, PreparedJob *prepared)
     }
 }
 
-// Runs as they are counted: many in one queue. A job that changes what it reads finds the
-// same each time, and what that takes is counted by itself.
+// The runs that are counted: many in one queue. If a job changes its inputs, they are
+// restored before each run, and the time of restoring is measured apart.
 typedef struct {
     Executor *executor;
     PreparedJob *prepared;

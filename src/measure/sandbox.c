@@ -189,9 +189,9 @@ static bool filter_available(void)
     return OUR_ARCH != 0 && syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }
 
-// A jump goes so many instructions on. Of what is not refused altogether, CUDA's driver
-// makes a socket of this machine, which then must not reach anybody; and send is a sendto
-// nowhere.
+// The operand of a jump is the number of instructions that it skips. CUDA's driver makes a
+// socket of this machine, so sockets are allowed, but they must not reach anybody: sendto is
+// allowed without an address only, as send calls it.
 static bool restrict_calls(void)
 {
     enum { N = COUNTOF(refused_calls), REST = N + 4, LEN = REST + 10, LOW = 0, HIGH = 4 };

@@ -29,8 +29,9 @@ typedef struct {
     double rms; // of the logarithms of predicted over measured
 } Overlap;
 
-// Fits what is not d or part, to times y > 0, such that the logarithms of the ratios are
-// small; rows that are far off count less. idle: a number a row, at least 0.
+// Fits all members but d and part to times y > 0, so that the logarithms of predicted over
+// measured times are small; rows that are far off count less. idle: a number for each row,
+// at least 0.
 void overlap_fit(Overlap *overlap, const Matrix *x, const double *idle, const double *y);
 // cost: of each column, so that they add up to the time; may be NULL.
 double overlap_predict(const Overlap *overlap, const double *row, double idle,

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { RUN_BYTES_MOST = 1 << 28 };
 
@@ -271,24 +272,35 @@ static const char *read_json(Run *run, const json_t *json, Arena *arena)
                : "its trials are damaged";
 }
 
-// The one record in a folder; path itself if that is no folder. NULL with a diagnostic.
+static bool is_later(struct timespec a, struct timespec b)
+{
+    return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
+}
+
+// The latest record in a folder; path itself if that is no folder. NULL with a diagnostic.
 static const char *find_record(const char *path, Arena *arena, Diags *diags)
 {
     DIR *dir = opendir(path);
     const char *found = NULL;
+    struct stat latest = {0}, own;
     int n = 0;
     if (!dir)
         return path;
-    for (struct dirent *entry; (entry = readdir(dir));)
-        if (path_ends(entry->d_name, RUN_SUFFIX) && ++n)
-            found = arena_printf(arena, "%s/%s", path, entry->d_name);
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        const char *file = arena_printf(arena, "%s/%s", path, entry->d_name);
+        if (!path_ends(file, RUN_SUFFIX) || stat(file, &own) != 0)
+            continue;
+        if (n++ == 0 || is_later(own.st_mtim, latest.st_mtim))
+            found = file, latest = own;
+    }
     closedir(dir);
-    if (n != 1)
+    if (n == 0)
         diag_error(diags, span_none, "G003",
-                   n ? "%s holds several records (*" RUN_SUFFIX "); name one of them"
-                     : "%s holds no record of tuning (*" RUN_SUFFIX ")",
-                   path);
-    return n == 1 ? found : NULL;
+                   "%s holds no record of tuning (*" RUN_SUFFIX ")", path);
+    else if (n > 1)
+        diag_warning(diags, span_none, "G003",
+                     "%s holds %d records; this is the latest, %s", path, n, found);
+    return found;
 }
 
 Run *run_read(const char *path, Arena *arena, Diags *diags)

@@ -139,8 +139,8 @@ static int turn_of(const Space *space, const Point *first, int nfirst, const Poi
     return -1;
 }
 
-// A parameter that the record does not know has its plain value. A point without fused steps
-// has no strips, so their length in the record does not matter.
+// A parameter that the record does not know has its plain value. A point without fused
+// steps has no strips, so their length in the record does not matter.
 static bool read_point(const Derivation *derivation, const char *text, Point *point)
 {
     const Space *space = derive_space(derivation);

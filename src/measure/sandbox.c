@@ -190,8 +190,8 @@ static bool filter_available(void)
 }
 
 // The operand of a jump is the number of instructions that it skips. CUDA's driver makes a
-// socket of this machine, so sockets are allowed, but they must not reach anybody: sendto is
-// allowed without an address only, as send calls it.
+// socket of this machine, so sockets are allowed, but they must not reach anybody: sendto
+// is allowed without an address only, as send calls it.
 static bool restrict_calls(void)
 {
     enum { N = COUNTOF(refused_calls), REST = N + 4, LEN = REST + 10, LOW = 0, HIGH = 4 };

@@ -42,8 +42,8 @@ static json_t *parse_json(const Problem *problem, Diags *diags)
     return json;
 }
 
-// Longer lists are refused, because each name is searched among all others. Lists of numbers
-// are values of a parameter, which have a limit of their own.
+// Longer lists are refused, because each name is searched among all others. Lists of
+// numbers are values of a parameter, which have a limit of their own.
 enum { ITEMS_MOST = 1000 };
 
 static bool is_crowded(const json_t *json)

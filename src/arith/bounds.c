@@ -384,7 +384,9 @@ static bool prove(ArithCtx *c, Poly p, int first_fact)
 static bool exceeds_fact(ArithCtx *c, Poly p)
 {
     bool found = false;
-    for (int i = 0; i < c->facts.len && !found && !sample_refutes(c, p); i++) {
+    if (sample_refutes(c, p))
+        return false;
+    for (int i = 0; i < c->facts.len && !found; i++) {
         ArenaMark mark = arena_mark(c->scratch);
         Poly rest = poly_fold(c, poly_add(c, p, poly_of(c->facts.at[i]), -1));
         found = !c->overflow && poly_range(c, rest).lo >= 0;

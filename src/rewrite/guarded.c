@@ -26,9 +26,31 @@ static bool is_counted(const Rewrite *rw, const CountedIn *c, const Expr *index,
     return false;
 }
 
-static bool is_known(const Expr *index)
+static bool is_known(const Expr *number)
 {
-    return index->kind == E_NUM || index->kind == E_LITERAL;
+    return number->kind == E_NUM || number->kind == E_LITERAL;
+}
+
+static bool is_op(const Expr *expr, Op op)
+{
+    return expr->kind == E_OP && expr->op == op;
+}
+
+// As inside_of makes it, or who wrote the program did.
+static bool is_inside(const Rewrite *rw, const Expr *index, const Arith *len)
+{
+    const Expr *low = is_op(index, OP_MINIMUM) ? index->arg[0] : NULL;
+    return low && is_op(low, OP_MAXIMUM) && low->arg[1]->kind == E_NUM &&
+           arith_nonneg(rw->ir->arith, low->arg[1]->num[0]) &&
+           index->arg[1]->kind == E_NUM &&
+           arith_lt(rw->ir->arith, index->arg[1]->num[0], len);
+}
+
+// As not_zero makes it.
+static bool is_not_zero(const Expr *divisor)
+{
+    return divisor->kind == E_LET && is_op(divisor->arg[1], OP_SELECT) &&
+           is_op(divisor->arg[1]->arg[0], OP_EQ);
 }
 
 static Expr *inside_of(Rewrite *rw, Expr *index, const Arith *len)
@@ -51,7 +73,7 @@ static bool divides_ints(const Expr *expr)
 {
     return expr->kind == E_OP && (expr->op == OP_DIV || expr->op == OP_MOD) &&
            expr->type->kind == T_SCALAR && type_is_integer(expr->type) &&
-           !is_known(expr->arg[1]);
+           !is_known(expr->arg[1]) && !is_not_zero(expr->arg[1]);
 }
 
 // False: there is nothing to change. Look: nothing is changed. Guarded: on a side of a
@@ -62,10 +84,13 @@ static bool make_safe(Rewrite *rw, Expr *expr, bool look, bool guarded, bool fol
     bool found = false;
     fold |=
         guarded && expr->kind == E_PATTERN && pattern_info[expr->pattern].group != G_VIEW;
+    const Arith *len = fold && expr->narg ? expr->arg[0]->type->len : NULL;
     const bool at = fold && expr->kind == E_AT && !is_known(expr->arg[1]) &&
-                    !is_counted(rw, counted, expr->arg[1], expr->arg[0]->type->len);
+                    !is_inside(rw, expr->arg[1], len) &&
+                    !is_counted(rw, counted, expr->arg[1], len);
     const bool by = fold && divides_ints(expr);
-    const bool gathers = fold && expr_is(expr, P_GATHER);
+    const bool gathers =
+        fold && expr_is(expr, P_GATHER) && !is_inside(rw, expr->fun->arg[0], len);
     if (look && (at || by || gathers))
         return true;
     for (int i = 0; i < expr->narg && !(look && found); i++) {
@@ -77,11 +102,11 @@ static bool make_safe(Rewrite *rw, Expr *expr, bool look, bool guarded, bool fol
         found |= make_safe(rw, expr->fun, look, guarded, fold,
                            expr_is(expr, P_ARRAY) ? &own : counted);
     if (at)
-        expr->arg[1] = inside_of(rw, expr->arg[1], expr->arg[0]->type->len);
+        expr->arg[1] = inside_of(rw, expr->arg[1], len);
     if (by)
         expr->arg[1] = not_zero(rw, expr->arg[1]);
     if (gathers)
-        expr->fun->arg[0] = inside_of(rw, expr->fun->arg[0], expr->arg[0]->type->len);
+        expr->fun->arg[0] = inside_of(rw, expr->fun->arg[0], len);
     return found || at || by || gathers;
 }
 

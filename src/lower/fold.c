@@ -88,6 +88,7 @@ typedef struct {
     const Expr *expr;
     const Env *env;
     const View *in, *acc, *out; // out: each prefix is stored there (scan)
+    const PrefixMap *map;       // NULL, or what is made of each prefix first
 } Fold;
 
 // Changes in place --------------------------------------------------------------------
@@ -198,6 +199,19 @@ void fold_element(Lower *l, const Expr *expr, const Env *env, const View *acc,
     update(l, acc, apply(l, f, env, arg));
 }
 
+static void gen_of_prefix(Lower *l, const PrefixMap *map, const View *prefix,
+                          const Arith *iter, const View *out)
+{
+    const Expr *f = map->expr->fun;
+    const View *element = prefix,
+               **item = NEW_ARRAY(l->arena, const View *, map->npart + 1);
+    for (int i = 0; i < map->npart; i++)
+        item[i] = map->part[i] ? view_elem(l, map->part[i], iter) : prefix;
+    if (map->npart)
+        element = view_tuple(l, map->expr->arg[0]->type->elem, item);
+    gen(l, f->arg[0], env_bind_named(l, map->env, f->params[0], element, f->arg[0]), out);
+}
+
 static void fold_step(Lower *l, void *user, const Arith *iter)
 {
     Fold *fold = user;
@@ -208,7 +222,11 @@ static void fold_step(Lower *l, void *user, const Arith *iter)
     }
     const View *arg[] = {fold->acc, value};
     update(l, fold->acc, apply(l, fold->expr->fun, fold->env, arg));
-    gen_copy(l, fold->acc, view_elem(l, fold->out, iter));
+    const View *out = view_elem(l, fold->out, iter);
+    if (fold->map)
+        gen_of_prefix(l, fold->map, fold->acc, iter, out);
+    else
+        gen_copy(l, fold->acc, out);
 }
 
 static void fold_into(Lower *l, const Expr *expr, const Env *env, const View *acc)
@@ -224,12 +242,64 @@ const View *fold_begin(Lower *l, const Expr *expr, const Env *env)
 }
 
 const View *gen_fold(Lower *l, const Expr *expr, const Env *env, const View *init,
-                     const View *in, const View *out)
+                     const View *in, const View *out, const PrefixMap *map)
 {
-    const Type *type = out ? out->type->elem : expr->type;
-    Fold fold = {expr, env, in, accumulator(l, expr->arg[0], init, type, expr), out};
+    const Type *type = map ? expr->type->elem : out ? out->type->elem : expr->type;
+    Fold fold = {expr, env, in, accumulator(l, expr->arg[0], init, type, expr), out, map};
     gen_loop(l, LOOP_SEQ, 0, expr->pattern == P_REDUNROLL, in->type->len, fold_step, &fold);
     return fold.acc;
+}
+
+// Prefixes ------------------------------------------------------------------------------
+
+void gen_steps(Lower *l, const Expr *expr, const Env *env, bool prefixes,
+               const PrefixMap *map, const View *out)
+{
+    const View *in = eval(l, expr->arg[1], env);
+    const View *init = in->kind == V_FOLD ? NULL : eval(l, expr->arg[0], env);
+    if (l->failed)
+        return;
+    bool begun = kernel_begin(l, expr);
+    const View *last =
+        init ? gen_fold(l, expr, env, init, in, prefixes ? out : NULL, map) : in->src;
+    if (!prefixes)
+        gen_copy(l, last, out);
+    if (begun)
+        kernel_end(l);
+}
+
+static bool is_item_scan(const Expr *expr)
+{
+    return expr_is(expr, P_SCAN) || expr_is(expr, P_SCANSEQ);
+}
+
+// The prefix that an operand is, or that a let holds for it alone; NULL: it is none.
+static const Expr *prefix_of(const Expr *operand, const Expr *let)
+{
+    if (let && expr_is_use(operand, let->param) && expr_uses(let->arg[1], let->param) == 1)
+        operand = let->arg[0];
+    return is_item_scan(operand) ? operand : NULL;
+}
+
+bool gen_prefix_map(Lower *l, const Expr *expr, const Expr *let, const Env *env,
+                    const View *out)
+{
+    if (!l->kernel || expr->kind != E_PATTERN || expr->dims != 1 ||
+        (expr->pattern != P_MAP && expr->pattern != P_MAPSEQ))
+        return false;
+    const Expr *in = expr->arg[0], *scan = prefix_of(in, let);
+    PrefixMap map = {expr, env, NULL, expr_is(in, P_ZIP) ? in->narg : 0};
+    int scans = scan != NULL, at = 0;
+    for (int i = 0; i < map.npart; i++)
+        if (prefix_of(in->arg[i], let))
+            scan = prefix_of(in->arg[i], let), scans++, at = i;
+    if (scans != 1)
+        return false;
+    map.part = NEW_ARRAY(l->arena, const View *, map.npart + 1);
+    for (int i = 0; i < map.npart; i++)
+        map.part[i] = i == at ? NULL : eval(l, in->arg[i], env);
+    gen_steps(l, scan, env, true, &map, out);
+    return true;
 }
 
 const KExpr *fold_ahead(Lower *l, const Expr *expr, const Env *env, const View *out)

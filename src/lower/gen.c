@@ -387,7 +387,7 @@ static const View *eval_reduce(Lower *l, const Expr *expr, const Env *env)
     const View *in = eval(l, expr->arg[1], env);
     if (in->kind == V_FOLD)
         return in->src;
-    return gen_fold(l, expr, env, eval(l, expr->arg[0], env), in, NULL);
+    return gen_fold(l, expr, env, eval(l, expr->arg[0], env), in, NULL, NULL);
 }
 
 static const View *eval_iterate(Lower *l, const Expr *expr, const Env *env)
@@ -639,6 +639,8 @@ static void gen_map_dim(Lower *l, MapLoop *map)
 
 static void gen_map(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
+    if (!needs_lanes(l, expr) && gen_prefix_map(l, expr, NULL, env, out))
+        return;
     MapLoop map = {expr, env, eval(l, expr->arg[0], env), out, expr->dims};
     if (l->failed || (!l->kernel && map_in_place(expr, map.in, out)))
         return;
@@ -721,23 +723,6 @@ static void gen_view(Lower *l, const Expr *expr, const Env *env, const View *out
         kernel_end(l);
 }
 
-// prefixes: out has what each step gives (scan), not only the last (reduce).
-static void gen_steps(Lower *l, const Expr *expr, const Env *env, bool prefixes,
-                      const View *out)
-{
-    const View *in = eval(l, expr->arg[1], env);
-    const View *init = in->kind == V_FOLD ? NULL : eval(l, expr->arg[0], env);
-    if (l->failed)
-        return;
-    bool begun = kernel_begin(l, expr);
-    const View *last =
-        init ? gen_fold(l, expr, env, init, in, prefixes ? out : NULL) : in->src;
-    if (!prefixes)
-        gen_copy(l, last, out);
-    if (begun)
-        kernel_end(l);
-}
-
 static void gen_zip(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     for (int i = 0; i < expr->narg; i++)
@@ -772,11 +757,11 @@ static void gen_pattern(Lower *l, const Expr *expr, const Env *env, const View *
     case P_MAPUNROLL: gen_map(l, expr, env, out); break;
     case P_MAPSLIDE: gen_slide(l, expr, env, out); break;
     case P_SCAN:
-    case P_SCANSEQ: gen_steps(l, expr, env, true, out); break;
+    case P_SCANSEQ: gen_steps(l, expr, env, true, NULL, out); break;
     case P_REDUCE:
     case P_REDSEQ:
     case P_REDMATRIX:
-    case P_REDUNROLL: gen_steps(l, expr, env, false, out); break;
+    case P_REDUNROLL: gen_steps(l, expr, env, false, NULL, out); break;
     case P_ITERATE:
     case P_ITERSTREAM:
         if (l->kernel)
@@ -826,6 +811,8 @@ static bool gen_only(Lower *l, const Expr *expr, const Env *env, const View *out
 
 static void gen_let(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
+    if (gen_prefix_map(l, expr->arg[1], expr, env, out))
+        return;
     const View *value = let_place(l, expr, env, out);
     if (value)
         gen(l, expr->arg[0], env, value);

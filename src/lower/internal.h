@@ -141,9 +141,25 @@ const Env *env_bind_named(Lower *l, const Env *env, const Param *param, const Vi
 // fold.c: an iterate by one work-item, in a loop: the state after it. It ends early where
 // a step gives back the state that it was given, if its function says so by an `if`.
 const View *gen_repeat(Lower *l, const Expr *expr, const Env *env, const View *init);
-// Folds `in` from `init`; out: each prefix is stored there (scan), or NULL.
+// A map that reads prefixes, one by one: of them, or of a zip of npart arrays with them.
+typedef struct {
+    const Expr *expr;
+    const Env *env;
+    const View **part; // NULL: the prefixes
+    int npart;
+} PrefixMap;
+// Folds `in` from `init`; out: each prefix is stored there (scan), or what map, unless that
+// is NULL, makes of it; NULL: neither.
 const View *gen_fold(Lower *l, const Expr *expr, const Env *env, const View *init,
-                     const View *in, const View *out);
+                     const View *in, const View *out, const PrefixMap *map);
+// prefixes: out has what each step gives (scan), not only the last (reduce); or what the
+// map, if there is one, makes of each.
+void gen_steps(Lower *l, const Expr *expr, const Env *env, bool prefixes,
+               const PrefixMap *map, const View *out);
+// In an item, a map of a prefix, of a zip with one, or of the one that the let around it
+// (or NULL) holds, is a loop with it: no array holds the prefix. False: expr is none.
+bool gen_prefix_map(Lower *l, const Expr *expr, const Expr *let, const Env *env,
+                    const View *out);
 // A variable of a scalar, or of each of a tuple, that begins with a value.
 const View *fold_variable(Lower *l, const View *value, const Type *type);
 // What a fold begins with, in registers, and one step of it.

@@ -112,7 +112,7 @@ static const View *join_warps(Lower *l, const Expr *expr, const Env *env, const 
     side_close(l, outside);
     add_barrier(l);
     l->shared_tile = true;
-    return gen_fold(l, expr, env, eval(l, expr->arg[0], env), tile, NULL);
+    return gen_fold(l, expr, env, eval(l, expr->arg[0], env), tile, NULL, NULL);
 }
 
 const View *gen_lanes(Lower *l, const Expr *expr, const Env *env)

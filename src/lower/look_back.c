@@ -106,7 +106,7 @@ static void fold_step(Lower *l, void *user, const Arith *i)
     const View *from = view_layout(
         l, P_DROP, 1, NEW_OF(l->arena, const Arith *, arith_mulc(l->ctx, i, t->each)),
         t->in, array_type(l, b, t->each));
-    const View *acc = gen_fold(l, b->expr, b->env, b->start, from, NULL);
+    const View *acc = gen_fold(l, b->expr, b->env, b->start, from, NULL, NULL);
     gen_copy(l, acc, view_elem(l, t->tile, i));
 }
 
@@ -128,7 +128,7 @@ static const View *fold_by_group(Lower *l, const LookBack *b)
     Tile folded = {b, add_tile(l, b, n), waited.tile, each};
     gen_loop(l, LOOP_LCL, 0, false, arith_const(l->ctx, n), fold_step, &folded);
     add_barrier(l);
-    return gen_fold(l, b->expr, b->env, b->start, folded.tile, NULL);
+    return gen_fold(l, b->expr, b->env, b->start, folded.tile, NULL, NULL);
 }
 
 static void look_step(Lower *l, void *user, const Arith *i)

@@ -158,6 +158,15 @@ for fold in 'reduce(+, 1, a)' 'map(\i -> reduce(\s v -> s + v*v, a[i], a), array
     done
 done
 
+# Maps of prefixes of rows of any length: no array of an item holds a row.
+for map in 'a |> map(scan(+, 0)) |> map2(\x -> x + x)' 'a |> map(\r -> let s = scan(+, 0, r) in zip(r, s) |> map(*))' \
+    'a |> map(\r -> zip(scan(max, 0, r), r, r) |> map(\m x y -> m - x * y))'; do
+    printf 'size A, B generic\ndef main(a: [A][B]float) = %s\n' "$map" >"$tmp/prefix.fw"
+    for device in host opencl:0; do
+        passes "$map on $device" "$FOREWARP" run "$tmp/prefix.fw" -s A=7,B=1031 -d $device --check
+    done
+done
+
 # Integers of 64 bits, which no double holds: files keep them, and the plain kernel is the reference.
 printf '%s\n' 'size N def main(a: [N]long) = map(\v -> (v * 6364136223846793 + 1442695040888963) >> 3, a)' >"$tmp/long.fw"
 "$PYTHON" - "$tmp/long.npy" <<'END'

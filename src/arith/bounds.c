@@ -388,7 +388,7 @@ static bool exceeds_fact(ArithCtx *c, Poly p)
         return false;
     for (int i = 0; i < c->facts.len && !found; i++) {
         ArenaMark mark = arena_mark(c->scratch);
-        Poly rest = poly_fold(c, poly_add(c, p, poly_of(c->facts.at[i]), -1));
+        Poly rest = poly_add(c, p, poly_of(c->facts.at[i]), -1);
         found = !c->overflow && poly_range(c, rest).lo >= 0;
         arena_reset(c->scratch, mark);
     }

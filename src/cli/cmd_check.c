@@ -64,13 +64,12 @@ static void print_program(const Program *program)
     for (int i = 0; i < program->conditions.len; i++)
         buf_printf(&text, "\n  needs: %s", program->conditions.at[i].why);
     StencilShape shape;
-    const bool stencil = stencil_shape(program, &shape);
-    const int unlike = stencil && shape.unique <= shape.dims ? shape.unique : 0;
-    if (stencil)
-        buf_printf(&text, "\n  stencil of %d point%s in %d dimension%s, density %.3g%s%s",
-                   shape.points, shape.points > 1 ? "s" : "", shape.dims,
-                   shape.dims > 1 ? "s" : "", shape.density, unlike ? ", unlike in " : "",
-                   unlike ? (const char *const[]){"x", "y", "z"}[unlike - 1] : "");
+    if (stencil_shape(program, &shape))
+        buf_printf(
+            &text, "\n  stencil of %d point%s in %d dimension%s, density %.3g%s%s",
+            shape.points, shape.points > 1 ? "s" : "", shape.dims,
+            shape.dims > 1 ? "s" : "", shape.density, shape.unique ? ", unlike in " : "",
+            shape.unique ? (const char *const[]){"x", "y", "z"}[shape.unique - 1] : "");
     puts(text.text);
 }
 

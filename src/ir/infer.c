@@ -587,6 +587,21 @@ static bool scalar_signature(Infer *in, const Function *f)
                             f->name);
 }
 
+// What may be wrong with a declared result: lengths that are equal only for some sizes, or
+// literals, which are float or int where nothing asks for another type.
+static const char *result_hint(const Type *declared, const Type *type)
+{
+    while (declared->kind == T_ARRAY && type->kind == T_ARRAY)
+        declared = declared->elem, type = type->elem;
+    if (declared->kind == T_SCALAR && type->kind == T_SCALAR)
+        return declared->scalar == type->scalar
+                   ? "; if the lengths are equal for your sizes, leave out the result"
+                   : "; convert it";
+    return declared->kind == T_TUPLE && type->kind == T_TUPLE && declared->n == type->n
+               ? "; literals that nothing gives a type to are int or float: write double(1)"
+               : "";
+}
+
 static bool infer_body(Infer *in, Function *f)
 {
     const Type *type = infer_expr(in, f->body, f->result);
@@ -596,8 +611,9 @@ static bool infer_body(Infer *in, Function *f)
         f->result = type;
     if (!type_equal(in->ir->arith, f->result, type))
         return diag_error(in->diags, f->body->span, "T005",
-                          "`%s` is declared to return %s, but returns %s", f->name,
-                          infer_show(in, f->result), infer_show(in, type));
+                          "`%s` is declared to return %s, but returns %s%s", f->name,
+                          infer_show(in, f->result), infer_show(in, type),
+                          result_hint(f->result, type));
     f->body = pin_declared(in, f->body);
     return true;
 }

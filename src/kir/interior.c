@@ -364,6 +364,14 @@ static bool find_interior(InteriorSplit *s, const Block *block, Block *interior)
     return !s->give_up && s->ncond > 0 && !is_empty(s);
 }
 
+// Does the block nothing where the test does not hold?
+static bool is_behind(const Block *block, const KExpr *test)
+{
+    const Stm *only = block->len == 1 ? block->at[0] : NULL;
+    return only && only->kind == ST_IF && !only->other.len && only->value->kind == K_COND &&
+           kexpr_same_cond(only->value, test);
+}
+
 static void split_block(Pass *pass, const Kernel *kernel, const Stm *items, Block *block)
 {
     InteriorSplit warps = {.pass = pass}, each = {.pass = pass};
@@ -372,8 +380,10 @@ static void split_block(Pass *pass, const Kernel *kernel, const Stm *items, Bloc
     bool found = warps.item && find_interior(&warps, block, &interior);
     if (!found && !find_interior(&each, block, &interior))
         return;
-    Stm branch = {.kind = ST_IF, .body = interior, .other = *block};
+    Stm branch = {.kind = ST_IF, .body = interior};
     branch.value = interior_test(found ? &warps : &each);
+    if (!is_behind(block, branch.value))
+        branch.other = *block;
     *block = (Block){0};
     block_add(pass->arena, block, branch);
 }

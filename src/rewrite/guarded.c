@@ -76,6 +76,21 @@ static bool divides_ints(const Expr *expr)
            !is_known(expr->arg[1]) && !is_not_zero(expr->arg[1]);
 }
 
+static bool is_division(const Expr *expr, const void *none)
+{
+    const Function *fun = expr->kind == E_CALL ? expr->callee : NULL;
+    return divides_ints(expr) ||
+           (fun && fun->body && expr_find(fun->body, is_division, NULL));
+}
+
+// A call of a fun that divides becomes its body.
+static void call_inline(Rewrite *rw, Expr *call)
+{
+    const Function *fun = call->callee;
+    const Expr *const *arg = (const Expr *const *)call->arg;
+    *call = *expr_replace_all(rw->ir, fun->body, fun->params, arg, fun->nparam);
+}
+
 // False: there is nothing to change. Look: nothing is changed. Guarded: on a side of a
 // condition; fold: in a fold there.
 static bool make_safe(Rewrite *rw, Expr *expr, bool look, bool guarded, bool fold,
@@ -84,6 +99,11 @@ static bool make_safe(Rewrite *rw, Expr *expr, bool look, bool guarded, bool fol
     bool found = false;
     fold |=
         guarded && expr->kind == E_PATTERN && pattern_info[expr->pattern].group != G_VIEW;
+    if (fold && expr->kind == E_CALL && is_division(expr, NULL)) {
+        if (look)
+            return true;
+        call_inline(rw, expr);
+    }
     const Arith *len = fold && expr->narg ? expr->arg[0]->type->len : NULL;
     const bool at = fold && expr->kind == E_AT && !is_known(expr->arg[1]) &&
                     !is_inside(rw, expr->arg[1], len) &&

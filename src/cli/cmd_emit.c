@@ -249,13 +249,38 @@ static bool emit(Emission *e, Print *print)
     return ok;
 }
 
+// A host program takes any value of a generic size, so one that is not given is as good as
+// another.
+static Problem *host_problem(Options *o)
+{
+    enum { ANY = 1024 };
+    Problem *problem = cli_problem(o, SIZES_LATER);
+    const Program *program = problem ? problem->program : NULL;
+    const int sizes = program ? program->sizes.len : 0;
+    Binding *all = NEW_ARRAY(o->arena, Binding, o->nbinding + sizes + 1);
+    int n = o->nbinding;
+    for (int i = 0; i < n; i++)
+        all[i] = o->binding[i];
+    for (int i = 0; i < sizes; i++) {
+        const SizeDecl *size = &program->sizes.at[i];
+        bool any = size->generic && size_within(&size->range, ANY);
+        for (int k = 0; k < o->nbinding; k++)
+            any &= strcmp(o->binding[k].name, size->name) != 0;
+        if (any)
+            all[n++] = (Binding){.name = size->name, .value = ANY};
+    }
+    return problem && problem_bind(problem, all, n, &o->diags) ? problem : NULL;
+}
+
 int cmd_emit(Options *o)
 {
     Emission e = {.o = o};
     Print *print = find_print(o);
-    // A plan and a host program are for numbers; a kernel's text can do without.
-    CliSizes sizes = o->best || o->host ? SIZES_ALL : SIZES_OPEN;
-    if (!print || !(e.problem = cli_problem(o, sizes)) || !list_devices(&e))
+    // A plan is for numbers; a kernel's text can do without.
+    e.problem = !print                ? NULL
+                : o->host && !o->best ? host_problem(o)
+                                      : cli_problem(o, o->best ? SIZES_ALL : SIZES_OPEN);
+    if (!e.problem || !list_devices(&e))
         return 2;
     bool ok = open_device(&e, 0) && emit(&e, print);
     variants_close(&e.variants);

@@ -37,13 +37,15 @@ bool is_view(const Expr *value)
 }
 
 // The way to the first map that another one, or a fold, looks at in windows and that has no
-// name, or to a let there. Around: what is around an expression.
+// name, or to a let there. A map that only shows what it is given is no stage. Around: what
+// is around an expression.
 typedef enum { AROUND_NOTHING, AROUND_READER, AROUND_WINDOW } Around;
 
 static bool find_unnamed(const Expr *expr, Around around, Path *at)
 {
     const bool reads = is_map(expr) || expr_is(expr, P_REDUCE);
-    if (around == AROUND_WINDOW && (expr->kind == E_LET || is_map(expr)))
+    if (around == AROUND_WINDOW &&
+        (expr->kind == E_LET || (is_map(expr) && computes(expr))))
         return true;
     bool layout = around != AROUND_WINDOW && expr->kind == E_PATTERN &&
                   expr->pattern != P_ARRAY && pattern_info[expr->pattern].group == G_VIEW;

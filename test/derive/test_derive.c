@@ -430,6 +430,8 @@ static void test_chains_have_names(void **state)
          "let x = a |> %s |> map2(f) in x |> %s |> map2(g)"},
         {"zip2(a |> map2(h) |> %s, a) |> map2(\\w v -> f(w) * v)",
          "let x = a |> map2(h) in zip2(x |> %s, a) |> map2(\\w v -> f(w) * v)"},
+        {"let x = a |> map2(h) in x |> map2(\\v -> v) |> %s |> map2(g)",
+         "let x = a |> map2(h) in x |> %s |> map2(g)"},
         {"(a, a |> map2(h) |> %s |> map2(g))",
          "let x = a |> map2(h) in (a, x |> %s |> map2(g))"},
         {"iterate(4, \\s -> s |> %s |> map2(f) |> %s |> map2(g), a)",

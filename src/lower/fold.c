@@ -293,7 +293,7 @@ bool gen_prefix_map(Lower *l, const Expr *expr, const Expr *let, const Env *env,
     for (int i = 0; i < map.npart; i++)
         if (prefix_of(in->arg[i], let))
             scan = prefix_of(in->arg[i], let), scans++, at = i;
-    if (scans != 1)
+    if (scans != 1 || (let && scan != let->arg[0]))
         return false;
     map.part = NEW_ARRAY(l->arena, const View *, map.npart + 1);
     for (int i = 0; i < map.npart; i++)

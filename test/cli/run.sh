@@ -160,6 +160,7 @@ done
 
 # Maps of prefixes of rows of any length: no array of an item holds a row.
 for map in 'a |> map(scan(+, 0)) |> map2(\x -> x + x)' 'a |> map(\r -> let s = scan(+, 0, r) in zip(r, s) |> map(*))' \
+    'a |> map(\r -> let m = reduce(max, 0, r) in scan(+, 0, r) |> map(\x -> x / (1 + m)))' \
     'a |> map(\r -> zip(scan(max, 0, r), r, r) |> map(\m x y -> m - x * y))'; do
     printf 'size A, B generic\ndef main(a: [A][B]float) = %s\n' "$map" >"$tmp/prefix.fw"
     for device in host opencl:0; do

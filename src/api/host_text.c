@@ -84,7 +84,7 @@ static const char *size_name(const Recipe *recipe, const char *name)
 static void put_number(Buf *out, const Recipe *recipe, const Arith *a)
 {
     static const char *const fun[] = {
-        [A_DIV] = "fw_div", [A_MOD] = "fw_mod", [A_MIN] = "fw_min", [A_MAX] = "fw_max"};
+        [A_DIV] = "FW_DIV", [A_MOD] = "FW_MOD", [A_MIN] = "FW_MIN", [A_MAX] = "FW_MAX"};
     switch (a->kind) {
     case A_CONST: buf_printf(out, "%" PRId64, a->value); return;
     case A_VAR: buf_printf(out, "(%s)", size_name(recipe, a->name)); return;
@@ -237,25 +237,20 @@ static void put_settings(Buf *out, const Recipe *recipe)
     }
 }
 
-// What formulas call: a function, or a macro of the header.
-static const struct {
-    const char *name, *body, *upper, *macro;
-} helper[] = {
-    {"fw_div", "a / b - (a % b < 0)", "DIV", "(((a) - ((a)%(b) + (b))%(b))/(b))"},
-    {"fw_mod", "(a % b + b) % b", "MOD", "(((a)%(b) + (b))%(b))"},
-    {"fw_min", "a < b ? a : b", "MIN", "((a) < (b) ? (a) : (b))"},
-    {"fw_max", "a > b ? a : b", "MAX", "((a) > (b) ? (a) : (b))"},
-};
-
-// The functions, as far as text has calls.
+// What formulas call, as far as text has calls: macros, because the header needs some of
+// them, too. Several headers may define them.
 static void put_helpers(Buf *out, const char *text)
 {
+    static const struct {
+        const char *name, *body;
+    } helper[] = {{"FW_DIV", "(((a) - ((a)%(b) + (b))%(b))/(b))"},
+                  {"FW_MOD", "(((a)%(b) + (b))%(b))"},
+                  {"FW_MIN", "((a) < (b) ? (a) : (b))"},
+                  {"FW_MAX", "((a) > (b) ? (a) : (b))"}};
     for (int i = 0; i < COUNTOF(helper); i++)
         if (strstr(text, helper[i].name))
-            buf_printf(
-                out,
-                "static long long %s(long long a, long long b)\n{\n    return %s;\n}\n\n",
-                helper[i].name, helper[i].body);
+            buf_printf(out, "#ifndef %s\n#define %s(a, b) %s\n#endif\n", helper[i].name,
+                       helper[i].name, helper[i].body);
 }
 
 static void describe_sizes(Host *host)
@@ -510,29 +505,6 @@ static const char *value_type(const Argument *argument)
     return type[i].c;
 }
 
-// Text with calls of macros for those of functions; what macros it needs comes first.
-static void put_with_macros(Buf *out, const Host *host, const char *text)
-{
-    AutoBuf calls = buf_new();
-    for (const char *p = text; *p;) {
-        int i = 0;
-        while (i < COUNTOF(helper) &&
-               strncmp(p, helper[i].name, strlen(helper[i].name)) != 0)
-            i++;
-        if (i < COUNTOF(helper)) {
-            buf_printf(&calls, "%s_%s", host->upper.text, helper[i].upper);
-            p += strlen(helper[i].name);
-        } else {
-            buf_putc(&calls, *p++);
-        }
-    }
-    for (int i = 0; i < COUNTOF(helper); i++)
-        if (strstr(text, helper[i].name))
-            buf_printf(out, "#define %s_%s(a, b) %s\n", host->upper.text, helper[i].upper,
-                       helper[i].macro);
-    buf_puts(out, calls.text);
-}
-
 static void describe_arguments(Host *host, const char *in, const char *out, Buf *bytes)
 {
     const Recipe *recipe = host->recipe;
@@ -565,7 +537,8 @@ static void describe(Host *host, const char *in, const char *out)
 {
     AutoBuf bytes = buf_new();
     describe_arguments(host, in, out, &bytes);
-    put_with_macros(&host->bytes, host, bytes.text);
+    put_helpers(&host->bytes, bytes.text);
+    buf_puts(&host->bytes, bytes.text);
 }
 
 // The body includes "stem.h": what an #include cannot name is no stem.

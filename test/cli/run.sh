@@ -6,11 +6,18 @@ if "$PYTHON" -c 'import numpy' 2>/dev/null; then
 else
     echo "skip against NumPy: it is not installed"
 fi
+# right WHAT FILE SIZES OPTION...: the program is right on each device.
+right() {
+    what=$1 file=$2 sizes=$3
+    shift 3
+    for device in host opencl:0; do
+        passes "$what on $device" "$FOREWARP" run "$file" -s "$sizes" -d $device --check "$@"
+    done
+}
+
 # Folds and prefixes of sizes that take several groups, at points that share them.
 shared() {
-    for device in host opencl:0; do
-        passes "shared: $1 $2 $3 on $device" "$FOREWARP" run "examples/$1.fw" -s "$2" -p "$3" -d $device --check
-    done
+    right "shared: $1 $2 $3" "examples/$1.fw" "$2" -p "$3"
 }
 shared prefix N=9001 "lx=16 share=8 hold=local lanes=4"
 shared cumsum_rows N=3,M=5001 "lx=8 share=4 hold=local"
@@ -28,10 +35,7 @@ cat >"$tmp/halves.fw" <<'END'
 size N
 def main(a: [N]int) = a |> scan(\s x -> s + 0.5 * float(x), float(0))
 END
-for device in host opencl:0; do
-    passes "prefix of a map on $device" "$FOREWARP" run "$tmp/halves.fw" -s N=9001 -d $device \
-        -p "lx=16 share=8 hold=local lanes=4" --check
-done
+right "prefix of a map" "$tmp/halves.fw" N=9001 -p "lx=16 share=8 hold=local lanes=4"
 
 # A border around a border: the interior of the outer one knows what the inner one asks.
 cat >"$tmp/borders.fw" <<'END'
@@ -40,10 +44,7 @@ def main(a: [N][6]double) =
   let s = pad2(2, 1, 4, 4, 0.0, a |> pad2(1, 1, 1, 1, -1.5) |> slide2(3, 1) |> map2(\x -> x[2][1]*x[1][1]))
   in pad(4, 4, wrap, s)
 END
-for device in host opencl:0; do
-    passes "borders in borders on $device" "$FOREWARP" run "$tmp/borders.fw" -s N=131 -d $device \
-        -p "lx=64 ly=4 by=4 scheme=global walk=1 border=split" --check
-done
+right "borders in borders" "$tmp/borders.fw" N=131 -p "lx=64 ly=4 by=4 scheme=global walk=1 border=split"
 
 # A condition within a condition that is written twice, each in its interior.
 cat >"$tmp/twice.fw" <<'END'
@@ -84,10 +85,7 @@ size N, M
 def main(x: [N][M]float, g: [M]float, c: [N]float) =
   zip(x, c) |> map(\r d -> zip(r, g) |> map(\v w -> v * w + d))
 END
-for device in host opencl:0; do
-    passes "maps in maps on $device" "$FOREWARP" run "$tmp/rows.fw" -s N=13,M=67 -d $device \
-        -p "lx=8 ly=2 bx=4 by=2" --check
-done
+right "maps in maps" "$tmp/rows.fw" N=13,M=67 -p "lx=8 ly=2 bx=4 by=2"
 # Vectors at a length that they do not divide: the last elements are alone.
 "$FOREWARP" emit "$tmp/rows.fw" -s N=13,M=68 --target cuda -p "lx=8 ly=2 bx=4 by=2 vec=4" >"$tmp/rows.cu"
 passes "vectors of maps in maps" grep -q "(const float4 \*)&g" "$tmp/rows.cu"
@@ -98,9 +96,7 @@ passes "vectors at an odd length" grep -q "(float4 \*)&out" "$tmp/scal.cu"
 # whose order no bit shows, in strict arithmetic.
 while read -r sizes options program; do
     printf '%s\n' "$program" >"$tmp/small.fw"
-    for device in host opencl:0; do
-        passes "$program on $device" "$FOREWARP" run "$tmp/small.fw" -s "$sizes" -d $device --check $options
-    done
+    right "$program" "$tmp/small.fw" "$sizes" $options
 done <<'END'
 N=9 --math=standard size N def f(k: [N]int, x: [N]float) = let q = x[k[0] % N] + 1 in let r = q * x[k[1] % N] in map(\e -> e * r + q, x)
 N=9,T=5 --math=standard size N, T def f(a: [T]float, x: [N]float) = iterate(T, \i v -> (i + 1, let q = a[i] in map(\e -> e + q, v)), (0, x)).1
@@ -133,9 +129,7 @@ for fold in 'map(\k v -> (k % 4, v)) |> reduceBy(4, \s v -> zip(s, v) |> map(+),
     'map(\k v -> (k % 4, (v, 1))) |> reduceBy(4, \s v -> (zip(s.0, v.0) |> map(max), s.1 + v.1), (array(M, \i -> 0.0), 0))' \
     'map(\k v -> (k % 7, v)) |> reduceBy(7, \s v -> array(M, \i -> 0.5 * s[M - 1 - i] + v[i]), array(M, \i -> 1.0))'; do
     printf 'size N, M\ndef main(k: [N]int, a: [N][M]float) =\n  zip(k, a) |> %s\n' "$fold" >"$tmp/keyed.fw"
-    for device in host opencl:0; do
-        passes "$fold on $device" "$FOREWARP" run "$tmp/keyed.fw" -s N=101,M=13 -d $device --check
-    done
+    right "$fold" "$tmp/keyed.fw" N=101,M=13
 done
 
 # Those of many columns, whose array is too large for a group: one column or several a group, or all together.
@@ -153,9 +147,7 @@ for fold in 'reduce(+, 1, a)' 'map(\i -> reduce(\s v -> s + v*v, a[i], a), array
     'zip(map(\v -> int(v * 9), a), a) |> reduceBy(5, \(s, n) v -> (s + v, n + 1), (2.5, 1))' \
     'reduce(\(s, m) v -> (s + v, max(m, v)), (-4, 0), a)' 'scan(\s v -> min(s + v, 30000), 0, map(\v -> 5 * v + 1, a))'; do
     printf 'size N\ndef main(a: [N]float) = %s\n' "$fold" >"$tmp/start.fw"
-    for device in host opencl:0; do
-        passes "$fold on $device" "$FOREWARP" run "$tmp/start.fw" -s N=20011 -d $device --check
-    done
+    right "$fold" "$tmp/start.fw" N=20011
 done
 
 # Maps of prefixes of rows of any length: no array of an item holds a row.
@@ -163,9 +155,7 @@ for map in 'a |> map(scan(+, 0)) |> map2(\x -> x + x)' 'a |> map(\r -> let s = s
     'a |> map(\r -> let m = reduce(max, 0, r) in scan(+, 0, r) |> map(\x -> x / (1 + m)))' \
     'a |> map(\r -> zip(scan(max, 0, r), r, r) |> map(\m x y -> m - x * y))'; do
     printf 'size A, B generic\ndef main(a: [A][B]float) = %s\n' "$map" >"$tmp/prefix.fw"
-    for device in host opencl:0; do
-        passes "$map on $device" "$FOREWARP" run "$tmp/prefix.fw" -s A=7,B=1031 -d $device --check
-    done
+    right "$map" "$tmp/prefix.fw" A=7,B=1031
 done
 
 # Integers of 64 bits, which no double holds: files keep them, and the plain kernel is the reference.

@@ -263,10 +263,8 @@ static Problem *host_problem(Options *o)
         all[i] = o->binding[i];
     for (int i = 0; i < sizes; i++) {
         const SizeDecl *size = &program->sizes.at[i];
-        bool any = size->generic && size_within(&size->range, ANY);
-        for (int k = 0; k < o->nbinding; k++)
-            any &= strcmp(o->binding[k].name, size->name) != 0;
-        if (any)
+        if (size->generic && size_within(&size->range, ANY) &&
+            FIND(o->binding, o->nbinding, name, size->name) < 0)
             all[n++] = (Binding){.name = size->name, .value = ANY};
     }
     return problem && problem_bind(problem, all, n, &o->diags) ? problem : NULL;

@@ -867,20 +867,27 @@ Expr *derive_body(const Derivation *d, const Point *point, Diags *diags)
     return derive(d, point, false, &w, diags) ? w.r.expr : NULL;
 }
 
-Unit *derive_unit(const Derivation *d, const Point *point, bool quick, Arena *arena,
-                  Diags *diags)
+typedef Unit *Lowering(const Program *program, Expr *body, const KernelOptions *options,
+                       Arena *arena, Diags *diags);
+
+static Unit *lowered(const Derivation *d, const Point *point, Lowering *lowering,
+                     bool quick, Arena *arena, Diags *diags)
 {
     Expr *body = derive_body(d, point, diags);
     KernelOptions options = derive_options(d, point);
     options.quick = quick;
-    return body ? lower(d->program, body, &options, arena, diags) : NULL;
+    return body ? lowering(d->program, body, &options, arena, diags) : NULL;
+}
+
+Unit *derive_unit(const Derivation *d, const Point *point, bool quick, Arena *arena,
+                  Diags *diags)
+{
+    return lowered(d, point, lower, quick, arena, diags);
 }
 
 Unit *derive_as_written(const Derivation *d, const Point *point, Arena *arena, Diags *diags)
 {
-    Expr *body = derive_body(d, point, diags);
-    KernelOptions options = derive_options(d, point);
-    return body ? lower_as_written(d->program, body, &options, arena, diags) : NULL;
+    return lowered(d, point, lower_as_written, false, arena, diags);
 }
 
 bool derive_rewriting(const Derivation *d, const Point *point, Rewriting *rewriting,

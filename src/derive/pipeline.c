@@ -237,9 +237,6 @@ static int add_stage(StageFinder *f, const Expr *expr, const char *name, int let
 {
     Pipeline *p = f->p;
     Reads reads = {0};
-    for (int i = 0; i < p->script.ncall; i++)
-        if (p->stage[i].expr == expr)
-            return i;
     collect_stage(f, expr, &reads);
     int v = p->script.ncall;
     if (f->full || v == CALLS_MAX) {

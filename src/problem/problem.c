@@ -115,11 +115,8 @@ static int add_spans(const Problem *problem, const Binding *binding, int n, Bind
         all[i] = binding[i];
     for (int i = 0; program && i < program->sizes.len; i++) {
         const SizeDecl *size = &program->sizes.at[i];
-        bool declared =
-            size->generic && size->range.high < INT32_MAX - size->range.multiple;
-        for (int k = 0; k < n; k++)
-            declared &= strcmp(all[k].name, size->name) != 0;
-        if (declared)
+        if (size->generic && size->range.high < INT32_MAX - size->range.multiple &&
+            FIND(all, n, name, size->name) < 0)
             all[n++] = (Binding){.name = size->name, .range = size->range};
     }
     for (int i = 0; i < n; i++)

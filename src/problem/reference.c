@@ -774,14 +774,14 @@ static int more_at(const Problem *problem, int n, ProblemData *const *data, RefS
 {
     bool strict = problem_is_strict(problem),
          bounded = !strict && may_have_bounds(problem, site);
+    const bool opaque = calls_opaque(problem);
     Diags quiet = {.arena = arena};
-    int done = bounded ? run_plain(problem, true, data, n, true, site, arena,
-                                   calls_opaque(problem) ? &quiet : diags)
-                       : 0;
-    if (!done && (!bounded || calls_opaque(problem)))
-        bounded = false,
-        done = run_plain(problem, false, data, n, false, site, arena, diags);
-    n = done;
+    int done = 0;
+    if (bounded)
+        done =
+            run_plain(problem, true, data, n, true, site, arena, opaque ? &quiet : diags);
+    bounded = bounded && (done || !opaque); // as in run_in_time
+    n = bounded ? done : run_plain(problem, false, data, n, false, site, arena, diags);
     for (int set = 0; strict && set < n; set++)
         data[set]->tolerance = 0;
     if (!strict && !bounded)

@@ -91,18 +91,17 @@ static void call_inline(Rewrite *rw, Expr *call)
     *call = *expr_replace_all(rw->ir, fun->body, fun->params, arg, fun->nparam);
 }
 
-// False: there is nothing to change. Look: nothing is changed. Guarded: on a side of a
+// Changes the expression; false: there was nothing to change. Guarded: on a side of a
 // condition; fold: in a fold there.
-static bool make_safe(Rewrite *rw, Expr *expr, bool look, bool guarded, bool fold,
+static bool make_safe(Rewrite *rw, Expr *expr, bool guarded, bool fold,
                       const CountedIn *counted)
 {
-    bool found = false;
+    bool changed = false;
     fold |=
         guarded && expr->kind == E_PATTERN && pattern_info[expr->pattern].group != G_VIEW;
     if (fold && expr->kind == E_CALL && is_division(expr, NULL)) {
-        if (look)
-            return true;
         call_inline(rw, expr);
+        changed = true;
     }
     const Arith *len = fold && expr->narg ? expr->arg[0]->type->len : NULL;
     const bool at = fold && expr->kind == E_AT && !is_known(expr->arg[1]) &&
@@ -111,30 +110,30 @@ static bool make_safe(Rewrite *rw, Expr *expr, bool look, bool guarded, bool fol
     const bool by = fold && divides_ints(expr);
     const bool gathers =
         fold && expr_is(expr, P_GATHER) && !is_inside(rw, expr->fun->arg[0], len);
-    if (look && (at || by || gathers))
-        return true;
-    for (int i = 0; i < expr->narg && !(look && found); i++) {
+    for (int i = 0; i < expr->narg; i++) {
         const bool side = expr_guards(expr, i);
-        found |= make_safe(rw, expr->arg[i], look, guarded || side, fold && !side, counted);
+        changed |= make_safe(rw, expr->arg[i], guarded || side, fold && !side, counted);
     }
     CountedIn own = {expr, counted};
-    if (expr->fun && !(look && found))
-        found |= make_safe(rw, expr->fun, look, guarded, fold,
-                           expr_is(expr, P_ARRAY) ? &own : counted);
+    if (expr->fun)
+        changed |= make_safe(rw, expr->fun, guarded, fold,
+                             expr_is(expr, P_ARRAY) ? &own : counted);
     if (at)
         expr->arg[1] = inside_of(rw, expr->arg[1], len);
     if (by)
         expr->arg[1] = not_zero(rw, expr->arg[1]);
     if (gathers)
         expr->fun->arg[0] = inside_of(rw, expr->fun->arg[0], len);
-    return found || at || by || gathers;
+    return changed || at || by || gathers;
+}
+
+static bool is_condition(const Expr *expr, const void *none)
+{
+    return expr_guards(expr, 1);
 }
 
 Expr *rule_safeFold(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!make_safe(rw, (Expr *)(uintptr_t)at, true, false, false, NULL))
-        return NULL;
-    Expr *safe = copy_of(rw, at);
-    make_safe(rw, safe, false, false, false, NULL);
-    return safe;
+    Expr *safe = expr_find(at, is_condition, NULL) ? copy_of(rw, at) : NULL;
+    return safe && make_safe(rw, safe, false, false, NULL) ? safe : NULL;
 }

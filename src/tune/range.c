@@ -471,8 +471,9 @@ static bool run_pools(RangeTuning *r, const DeviceInfo *device)
         stays[s] = (tuned || left_s(r, 1) > 0) && run_pool(r, s, device, tuned && !any);
         any |= stays[s];
     }
-    if (!any && !(stays[0] = keep_found(r)))
+    if (!any && !keep_found(r))
         return false;
+    stays[0] |= !any;
     for (int s = 0; s < r->nsize; s++)
         if (stays[s])
             at[n++] = s;

@@ -772,10 +772,19 @@ def pipelines(d):
     last_name, last_text = lets[-1]
     if d.often(0.2) and len(known) > 3:
         body += f"let {last_name} = {last_text} in\n  ({last_name}, {known[-2]})"
+    elif set(says) <= {"window", "map"} and d.often(0.5):
+        says.append("in a chain")
+        body = one_chain(lets)
     else:
         body += last_text
     d.note = f"{' '.join(says)}, rank {rank}, {kind}"
     d.define("pipeline", [("image", array(shape, kind))], body)
+
+
+def one_chain(lets):
+    """The same stages without names: each reads the one before it."""
+    return "image" + "\n    ".join(text.removeprefix("image" if i == 0 else lets[i - 1][0])
+                                    for i, (_, text) in enumerate(lets))
 
 
 def steps(d):

@@ -707,6 +707,17 @@ static bool name_start(DeriveWalk *w, Path at)
                             walk_apply_plain(w, RULE_TO_GLOBAL, walk_below(w, start, 0)));
 }
 
+// The names of separated folds stand before all that takes what the windows fold to: so a
+// map fuses with the map below them, and they are stages.
+static Path names_before(DeriveWalk *w, Path at)
+{
+    while (!w->deep &&
+           (walk_node(w, at)->kind == E_PATTERN || walk_node(w, at)->kind == E_TUPLE) &&
+           walk_apply_plain(w, RULE_LET_OUT, at))
+        at = walk_below(w, at, 1);
+    return at;
+}
+
 static void normal_at(DeriveWalk *w, Path at, bool host)
 {
     at = normal_lets(w, at, host);
@@ -755,6 +766,8 @@ static void normal_at(DeriveWalk *w, Path at, bool host)
         normal_at(w, walk_below(w, at, CHILD_FUN), host && loop);
     for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
         normal_at(w, walk_below(w, at, i), host);
+    if (host && w->windows)
+        at = names_before(w, at);
     if (!w->deep && is_map(walk_node(w, at)))
         normal_map(w, at, host);
     if (!w->deep && fold_is_long(walk_node(w, at), 0)) {

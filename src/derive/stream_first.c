@@ -324,10 +324,11 @@ static bool set_pass(const Derivation *d, const FirstStream *one, int cover, boo
     return cover_choose(d, point, cover, false);
 }
 
-// All shapes as the best cover, then some as the next one, each with strips that fill the
-// card and with brief ones. An estimate does not see what long windows need of registers,
-// so groups are fewer than it thinks. (H100, sums of 13 x 13 floats: 114 us in strips of 32
-// rows, 2 columns a lane, 16 warps; by the best other first point 174.)
+// All shapes in brief strips as the best cover, then in strips that fill the card; then
+// some as the next cover. An estimate does not see what long windows need of registers, so
+// groups are fewer than it thinks. (H200, sums of 13 x 13 floats, one kernel: 102 us in
+// strips of 32 rows, 2 columns a lane, 16 warps; 134 in 256 rows; 236 in the shape that the
+// estimate prefers, of 512 rows and 1 column.)
 int pass_first(const Derivation *d, Point *point, int max)
 {
     enum { SHAPES = 4, AGAIN = 2 };
@@ -337,10 +338,10 @@ int pass_first(const Derivation *d, Point *point, int max)
     FirstStream shape[SHAPES];
     find_shapes(&s);
     int n = 0, shapes = best_shapes(&s, shape, SHAPES);
-    for (int i = 0; i < shapes + MIN(shapes, AGAIN); i++)
-        for (int brief = 0; brief < 2 && n < max; brief++)
-            n += set_pass(d, &shape[i % shapes], i / shapes, brief, &point[n]) &&
-                 is_new(d, point, n);
+    for (int cover = 0; cover < 2; cover++)
+        for (int brief = 1; brief >= 0; brief--)
+            for (int i = 0; i < (cover ? MIN(shapes, AGAIN) : shapes) && n < max; i++)
+                n += set_pass(d, &shape[i], cover, brief, &point[n]) && is_new(d, point, n);
     arena_free(s.arena);
     return n;
 }

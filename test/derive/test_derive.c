@@ -451,6 +451,34 @@ static void test_chains_have_names(void **state)
     }
 }
 
+// Windows are folded in two maps, which are stages, wherever their folds are read.
+static void test_separated_folds_are_stages(void **state)
+{
+    (void)state;
+    static const char *const way[] = {
+        "a |> windows",
+        "a |> windows |> map2(g)",
+        "zip2(a, a |> windows) |> map2(f)",
+        "(a |> windows, a |> map2(g))",
+        "a |> windows |> join |> reduce(max, 0)",
+        "iterate(4, \\a -> zip2(a, a |> windows) |> map2(f), a)"};
+    for (int i = 0; i < COUNTOF(way); i++) {
+        char text[800];
+        snprintf(text, sizeof text,
+                 "fun f(x, y: float): float = x - y / 81\n"
+                 "fun g(x: float): float = x / 81\n"
+                 "def windows(a: [500][700]float) = a |> pad2(4, 4, clamp) |> slide2(9, 1) "
+                 "|> map2(\\p -> p |> join |> reduce(\\s x -> s + x * x, 0))\n"
+                 "def p(a: [500][700]float) = %s",
+                 way[i]);
+        Opened opened;
+        open_text(&opened, text);
+        const Space *space = derive_space(opened.derivation);
+        assert_true(space_find(space, "cover") >= 0);
+        close_all(&opened);
+    }
+}
+
 // A fold that is the same for all elements is found once, wherever it is written.
 static void test_folds_are_hoisted(void **state)
 {
@@ -808,6 +836,7 @@ int main(void)
         cmocka_unit_test(test_folds_are_hoisted),
         cmocka_unit_test(test_names_within_rows),
         cmocka_unit_test(test_chains_have_names),
+        cmocka_unit_test(test_separated_folds_are_stages),
         cmocka_unit_test(test_long_columns_are_apart),
         cmocka_unit_test(test_plain_cover),
         cmocka_unit_test(test_windows_in_batches),

@@ -219,8 +219,8 @@ def zero(kind):
     return {"int": "0", "half": "float(0)", "float": "0.0", "double": "double(0)"}[kind]
 
 
-MOST = {"int": "1000000000", "half": "half(60000)", "float": "1e30", "double": "double(1e30)"}
-LEAST = {"int": "-1000000000", "half": "half(-60000)", "float": "-1e30",
+MOST = {"int": "1000000000", "half": "half(60000)", "float": "inf", "double": "double(1e30)"}
+LEAST = {"int": "-1000000000", "half": "half(-60000)", "float": "-inf",
          "double": "double(-1e30)"}
 NEUTRAL = {"max": LEAST, "min": MOST}
 

@@ -13,6 +13,7 @@
 
 #include "ir/internal.h"
 
+#include <math.h>
 #include <string.h>
 
 static Expr *parse_application(Parser *p, Token name, Expr *piped);
@@ -96,6 +97,8 @@ static Expr *parse_name(Parser *p)
     const Global *global = find_global(p, name.text);
     if (global && global->size)
         return spanned(p, expr_num(p->ir, global->size), name.span);
+    if (!global && !strcmp(name.text, "inf"))
+        return spanned(p, expr_literal(p->ir, INFINITY, true), name.span);
     if (global && global->broken)
         p->failed = true;
     fail_not_value(p, &name);
@@ -602,7 +605,11 @@ static Expr *parse_prefix(Parser *p, Op op)
         expr->number = -expr->number;
     } else {
         if (enter(p))
-            expr = expr_op(p->ir, op, parse_unary(p), NULL, NULL);
+            expr = parse_unary(p);
+        if (op == OP_NEG && expr->kind == E_LITERAL && isinf(expr->number))
+            expr->number = -expr->number;
+        else
+            expr = expr_op(p->ir, op, expr, NULL, NULL);
         leave(p);
     }
     return spanned(p, expr, start);

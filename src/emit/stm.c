@@ -311,7 +311,7 @@ static void put_simd(Printer *p, const Stm *loop)
 
 static void put_plain_loop(Printer *p, const Stm *stm)
 {
-    if (stm->unroll)
+    if (stm->unroll && p->target->unroll)
         put_line(p, "%s %d", p->target->unroll, stm->unroll);
     if (stm->simd && p->target->simd)
         put_simd(p, stm);

@@ -707,8 +707,8 @@ static bool name_start(DeriveWalk *w, Path at)
                             walk_apply_plain(w, RULE_TO_GLOBAL, walk_below(w, start, 0)));
 }
 
-// The names of separated folds stand before all that takes what the windows fold to: so a
-// map fuses with the map below them, and they are stages.
+// Moves the names of separated folds from the operands of an expression to before it. Then
+// a map fuses with the map that follows the names, and what they hold are stages.
 static Path names_before(DeriveWalk *w, Path at)
 {
     while (!w->deep &&

@@ -696,8 +696,9 @@ static const char *opaque_text(const Expr *call, Arena *arena)
                         call->callee->name);
 }
 
-// Without bounds if they would take long, or do: not of a program that decides, unless they
-// are known to, because elements whose decisions differ would be called wrong.
+// Runs the plain kernel with bounds, or without if they are predicted to take long, or turn
+// out to. A program that decides waits for late ones: without bounds, elements whose
+// decisions differ would be called wrong.
 static bool run_in_time(const Problem *problem, ProblemData *data, bool few_digits,
                         RefSite *site, Arena *arena, Diags *diags)
 {

@@ -149,7 +149,7 @@ void end_line(Printer *p)
         if (!at)
             break;
         buf_write(p->out, text, at);
-        buf_putc(p->out, '\n');
+        buf_puts(p->out, p->line.text[0] == '#' ? " \\\n" : "\n"); // a directive goes on
         text += at + 1;
         indent = p->indent + MIN(MAX(depth, 1), DEEPEST);
     }

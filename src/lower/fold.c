@@ -351,6 +351,7 @@ typedef struct {
     const Env *env; // with the state
     const View *acc;
     Var *goes_on; // NULL: it does all steps
+    bool once;    // there is one step, and no loop
 } Repeat;
 
 // The names that a step begins with.
@@ -380,6 +381,8 @@ static void repeat_step(Lower *l, void *user, const Arith *iter)
     }
     const Expr *step = ending_if(r->expr->fun, &side)->arg[3 - side];
     update(l, r->acc, eval(l, step, step_env(l, r)));
+    if (r->once)
+        return;
     const KExpr *next = goes_on(l, r);
     Stm *again = stm_add(l, ST_ASSIGN);
     again->value = next;
@@ -396,9 +399,19 @@ const View *gen_repeat(Lower *l, const Expr *expr, const Env *env, const View *i
         decl->value = first;
         decl->var = r.goes_on = var_new(l, "on", type_scalar(S_BOOL), false);
     }
+    int64_t steps;
+    Block *here = l->block;
+    r.once = arith_is_const(expr->num[0], &steps) && steps == 1;
+    if (r.goes_on && r.once) {
+        Stm *step = stm_add(l, ST_IF);
+        step->value = k_var(l, r.goes_on);
+        l->block = &step->body;
+    }
     int before = l->block->len;
     gen_loop(l, LOOP_SEQ, 0, false, expr->num[0], repeat_step, &r);
-    if (r.goes_on && l->block->len > before && l->block->at[before]->kind == ST_FOR)
+    l->block = here;
+    if (r.goes_on && !r.once && l->block->len > before &&
+        l->block->at[before]->kind == ST_FOR)
         l->block->at[before]->value = k_var(l, r.goes_on);
     return r.acc;
 }

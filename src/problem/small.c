@@ -63,8 +63,9 @@ Problem *problem_small(const Problem *problem, Arena *arena, ProblemData **data,
 {
     // The first are its own. The third is for many steps over three dimensions, the others
     // for what needs more.
-    static const int64_t sizes[][2] = {{INT64_MAX, 1}, {40, 8},    {16, 8},
-                                       {64, 32},       {128, 128}, {1024, 1024}};
+    static const int64_t sizes[][2] = {{INT64_MAX, 1},    {40, 8},    {16, 8},
+                                       {64, 32},          {128, 128}, {1024, 1024},
+                                       {1 << 16, 1 << 16}};
     *why = "at small sizes it does more than the interpreter can do in a moment";
     for (int i = 0; i < COUNTOF(sizes); i++) {
         Diags quiet = {.arena = arena};

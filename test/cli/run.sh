@@ -37,6 +37,32 @@ def main(a: [N]int) = a |> scan(\s x -> s + 0.5 * float(x), float(0))
 END
 right "prefix of a map" "$tmp/halves.fw" N=9001 -p "lx=16 share=8 hold=local lanes=4"
 
+# A loop of one step that may give back its state is a branch.
+cat >"$tmp/once.fw" <<'END'
+size N, Z
+def main(a: [N]int, v: [Z]int): [N]int =
+  map(\x -> (iterate(Z, \s i -> if s < 0 && i < Z then (s + v[i], i + 1) else (s, i), (x, 0))).0, a)
+END
+for z in 1 2 5; do
+    right "a loop of $z steps" "$tmp/once.fw" N=999,Z=$z
+done
+
+# Indices that only sizes of many powers of two keep within: it is checked at such sizes, too.
+cat >"$tmp/butterfly.fw" <<'END'
+size N
+def main(a: [N]float): [N]float =
+  (iterate(14, \v m -> (array(N, \i -> v[i ^ m] + v[i]), 2 * m), (a, 1))).0
+END
+right "a butterfly" "$tmp/butterfly.fw" N=131072
+
+# Many sums in one loop: the directive that names them goes on over lines.
+cat >"$tmp/sums.fw" <<'END'
+size M, N, K
+def main(a: [M][K]float, b: [N][K]float, c: [M][K]float, d: [N][K]float): [M][N]float =
+  array2(M, N, \i j -> reduce(+, 0, array(K, \k -> a[i][k] * b[j][k])) + reduce(+, 0, array(K, \k -> c[i][k] * d[j][k])))
+END
+passes "many sums" "$FOREWARP" run "$tmp/sums.fw" -s M=64,N=64,K=32 -d host --check -p "lx=64 ly=1 bx=1 by=4 product=blocks"
+
 # A border around a border: the interior of the outer one knows what the inner one asks.
 cat >"$tmp/borders.fw" <<'END'
 size N

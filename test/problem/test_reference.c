@@ -179,6 +179,18 @@ static void test_decisions(void **state)
     bound = bounds(of("map(\\x -> if x > 3.0 then x else 0.0, a)", a, arena));
     for (int i = 0; i < N; i++)
         assert_true(bound[i] == 0); // inputs are exact
+    // Doubles of few digits that a product or a sum has rounded: 5 * 0.1 is 0.5, and a
+    // kernel that rounds 5 * 0.1 - 0.5 once has another number.
+    bound =
+        bounds(of("map(\\x -> let y = double(x) * 0.1 in if y == 0.5 then 1.0 else 0.0, a)",
+                  a, arena));
+    for (int i = 0; i < N; i++)
+        assert_true(i == 19 ? bound[i] >= 1 && bound[i] < 1.01 : bound[i] == 0);
+    bound = bounds(of("map(\\x -> let y = double(x) + 0.1 in if y + 0.4 == 0.75 then 1.0 "
+                      "else 0.0, a)",
+                      a, arena));
+    for (int i = 0; i < N; i++)
+        assert_true(i == 0 ? bound[i] >= 1 && bound[i] < 1.01 : bound[i] == 0);
     const char *how;
     ProblemData *data = judged(
         "def p(a: [N]float): [N]int = map(\\x -> int(x / 3.0 * 3.0), a)", a, arena, &how);

@@ -41,6 +41,12 @@ static inline int64_t floor_mod(int64_t a, int64_t b)
     return a - floor_div(a, b) * b;
 }
 
+// Division that rounds up, of numbers that are not negative.
+static inline int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
 // bug.c: we are wrong ---------------------------------------------------------
 
 // Ends the process: an invariant of ours is broken, never the user's fault.

@@ -172,6 +172,8 @@ void derive_passes(const Derivation *derivation, const Point *point, TimeLoop *p
 void note_steps(Derivation *derivation, Expr *expr);
 bool has_stream(const Derivation *derivation);
 bool streams_rows(const Derivation *derivation);
+// Do warps one below another keep a tile of rows?
+bool has_tiles(const Derivation *derivation);
 void add_stream_params(Derivation *derivation, Diags *diags);
 // derive_stream.c: rows that an iteration of a stream's loop computes.
 int64_t stream_rows(const TimeLoop *loop);

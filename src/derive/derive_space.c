@@ -238,15 +238,20 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
 
 static const char *const axis[DIMS_MAX] = {"x", "y", "z"};
 
-static void add_powers(Space *space, const char *stem, int d, int64_t most)
+// Powers of two; the rows of a tile that warps keep are to fill the grid.
+static void add_counts(Derivation *d, const char *stem, int x, int64_t most)
 {
-    int64_t value[16];
+    static const int64_t between[] = {3, 5, 6, 7, 10, 12, 20, 24};
+    int64_t value[24];
     int n = 0;
-    for (int64_t v = 1; v <= most && n < COUNTOF(value); v *= 2)
+    for (int64_t v = 1; v <= most; v *= 2)
         value[n++] = v;
+    for (int i = 0; x == 1 && has_tiles(d) && i < COUNTOF(between); i++)
+        if (between[i] <= most)
+            value[n++] = between[i];
     char name[8];
-    snprintf(name, sizeof name, "%s%s", stem, axis[d]);
-    space_add_ints(space, name, value, n);
+    snprintf(name, sizeof name, "%s%s", stem, axis[x]);
+    space_add_ints(d->space, name, value, n);
 }
 
 static bool has_extra(const Derivation *d, Extra extra)
@@ -363,7 +368,7 @@ static void add_nest_params(Derivation *d, Diags *diags)
     int64_t group = MIN(d->device.max_group, 1024);
     bool beside = shape->rows && shape->dims == 1; // rows of one group
     for (int x = 0; x < shape->dims + beside; x++)
-        add_powers(d->space, "l", x, MIN(most_local[x], d->device.max_item[x]));
+        add_counts(d, "l", x, MIN(most_local[x], d->device.max_item[x]));
     constrain_product(d, (const char *const[]){"l"}, 1, group, diags);
     if (beside) {
         constrain(d, diags, "lx * ly <= %lld", (long long)group);
@@ -371,10 +376,10 @@ static void add_nest_params(Derivation *d, Diags *diags)
     if (!shape->rectangular && !shape->product)
         return;
     for (int x = 0; x < shape->dims; x++) {
-        add_powers(d->space, "b", x, x == 0 ? 16 : x == 1 ? 8 : 4);
+        add_counts(d, "b", x, x == 0 ? 16 : x == 1 ? 8 : 4);
         // On a CPU neighbouring work-items gain nothing from strided elements (a strided x
         // of 8 does not vectorise: 19 against 56 GB/s).
-        add_powers(d->space, "c", x, d->device.is_cpu ? 1 : 4);
+        add_counts(d, "c", x, d->device.is_cpu ? 1 : 4);
     }
     int64_t most = shape->product && !d->device.is_cpu ? 2 * ITEM_OUTPUTS : ITEM_OUTPUTS;
     constrain_product(d, (const char *const[]){"b", "c"}, 2, most, diags);
@@ -715,8 +720,9 @@ void derive_single(const Derivation *d, Point *point)
 // The elements of one 128-bit access, as far as a lane has that many columns.
 static int stream_vector(const Derivation *d, const Point *point)
 {
-    int64_t most = 16 / MAX(d->shape.steps.bytes, 4);
-    return (int)MIN(space_int(d->space, point, "cols"), most);
+    const int64_t most =
+        MIN(space_int(d->space, point, "cols"), 16 / MAX(d->shape.steps.bytes, 4));
+    return most >= 4 ? 4 : most >= 2 ? 2 : 1;
 }
 
 KernelOptions derive_options(const Derivation *d, const Point *point)

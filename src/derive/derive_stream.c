@@ -105,6 +105,12 @@ static bool has_flat(const Derivation *d)
     return d->shape.steps.dims == 2 && !d->shape.stream && d->device.shuffle;
 }
 
+bool has_tiles(const Derivation *d)
+{
+    return !streams_rows(d) &&
+           (has_stream(d) ? is_deep(d) || has_flat(d) : d->shape.stream && is_deep(d));
+}
+
 // The parameters of a single sweep stay as they are where warps walk, the others where not.
 // swept: when they do not walk.
 static void constrain_sweeps(Derivation *d, const char *swept, Diags *diags)
@@ -119,6 +125,10 @@ static void constrain_sweeps(Derivation *d, const char *swept, Diags *diags)
             constrain(d, diags, "%s%s or %s == %s", swept,
                       i < 2 && has_flat(d) ? " or rows == 1" : "", param[i][0],
                       param[i][1]);
+    if (has_tiles(d))
+        constrain(d, diags,
+                  "not (%s) or ly in (1, 2, 4, 8, 16, 32, 64) and by in (1, 2, 4, 8)",
+                  swept);
     constrain(d, diags, "not (%s) or cols == 1 and rows == %d%s", swept, ROWS_LEAST,
               d->device.shuffle ? " and warps == 8" : "");
 }
@@ -258,18 +268,54 @@ static void add_row_params(Derivation *d, Diags *diags)
                   (long long)(4 * s->beyond[1]));
 }
 
+// Rows, or planes, along which groups may walk; 0: not known. All kernels of a pipeline go
+// along the axis of its result.
+static int64_t walk_height(const Derivation *d)
+{
+    if (!d->shape.stream)
+        return d->shape.steps.size[0];
+    const Type *type = d->program->main->body->type;
+    while (type->kind == T_TUPLE)
+        type = type->item[0];
+    int64_t height = 0;
+    return type->kind == T_ARRAY && arith_is_const(type->len, &height) ? height : 0;
+}
+
+static void add_rows_value(int64_t *value, int *n, int64_t rows)
+{
+    for (int i = 0; i < *n; i++)
+        if (value[i] == rows)
+            return;
+    value[(*n)++] = rows;
+}
+
+// Powers of two, and the rows of equal strips: of 512 planes, 10 strips of 52 instead of 8
+// of 64. How many groups fill a card at once is seldom a power of two.
+static void add_strip_rows(Derivation *d)
+{
+    enum { ROWS_MOST = 8192, VALUES = 120 };
+    const int64_t least = is_deep(d) ? ROWS_LEAST / 2 : ROWS_LEAST, height = walk_height(d);
+    int64_t value[VALUES] = {ROWS_LEAST};
+    int n = 1;
+    for (int64_t rows = least; rows <= (is_deep(d) ? 512 : ROWS_MOST); rows *= 2)
+        add_rows_value(value, &n, rows);
+    for (int64_t parts = 1; ceil_div(height, parts) >= least && n < VALUES - 1;
+         parts += 1 + parts / 16)
+        add_rows_value(value, &n, ceil_div(height, parts));
+    if (has_flat(d))
+        value[n++] = 1;
+    space_add_ints(d->space, "rows", value, n);
+}
+
 static void add_walk_params(Derivation *d, bool relays)
 {
-    static const int64_t cols[] = {1, 2, 4, 8, 5, 6, 7, 9, 10, 11, 12, 13, 14, 16, 20, 24};
-    space_add_ints(d->space, "cols", cols, relays ? COUNTOF(cols) : 4);
-    // In three dimensions strips of few planes, and elsewhere long ones.
-    static const int64_t rows[] = {ROWS_LEAST, 8,    32,   64,   96,   128,  192,  256,
-                                   320,        384,  512,  640,  768,  1024, 1280, 1536,
-                                   2048,       3072, 4096, 6144, 8192, 1};
-    space_add_ints(d->space, "rows", rows,
-                   is_deep(d)    ? 12
-                   : has_flat(d) ? COUNTOF(rows)
-                                 : COUNTOF(rows) - 1);
+    static const int64_t cols[] = {1, 2, 4, 8, 5, 6, 7, 9, 10, 11, 12, 13, 14, 16, 20, 24},
+                         deep[] = {1, 2, 4, 8, 3, 6};
+    if (is_deep(d))
+        space_add_ints(d->space, "cols", deep, COUNTOF(deep));
+    else
+        space_add_ints(d->space, "cols", cols, relays ? COUNTOF(cols) : 4);
+    add_strip_rows(d);
     // Registers that a compiler may use: 8 warps leave 255 each, 16 leave 128. Of 12 shapes
     // of a 5-point stencil on an H200, 20 warps made one 1.3 times as fast, and three
     // slower.

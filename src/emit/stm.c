@@ -309,9 +309,13 @@ static void put_simd(Printer *p, const Stm *loop)
     put_line(p, "%s", "");
 }
 
+// Numbers with bounds take a compiler long: of long loops it writes out none.
+enum { DOUBTS_UNROLLED = 16 };
+
 static void put_plain_loop(Printer *p, const Stm *stm)
 {
-    if (stm->unroll && p->target->unroll)
+    if (stm->unroll && p->target->unroll &&
+        (!p->target->doubts || stm->unroll <= DOUBTS_UNROLLED))
         put_line(p, "%s %d", p->target->unroll, stm->unroll);
     if (stm->simd && p->target->simd)
         put_simd(p, stm);

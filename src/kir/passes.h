@@ -66,6 +66,8 @@ void pass_ranges(Pass *pass, Kernel *kernel);
 void pass_blocks(Pass *pass, Kernel *kernel);
 // interchange.c: a loop over items goes inside the loops that all of them have in common.
 void pass_interchange(Pass *pass, Kernel *kernel);
+// invariants.c: what every iteration of a loop loads from the same place is loaded once.
+void pass_invariants(Pass *pass, Kernel *kernel);
 // simd.c: loops over items whose iterations may be lanes of vectors say so.
 void pass_simd(Pass *pass, Kernel *kernel);
 // tasks.c: a work-item does what all items of a group do, and what is left is shared out.

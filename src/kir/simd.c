@@ -39,6 +39,36 @@ static bool goes_far(const Stm *stm, const void *user)
     return !beside || stm->kind == ST_INT || kexpr_any(stm->value, is_far, user);
 }
 
+// Elements from an item's load to the next item's, at most, where an array has two loads:
+// gcc 12 makes a group as long as that way (a[i][0] + a[i][M - 1] of 4,096 columns takes it
+// 27 s as lanes, 0.04 otherwise).
+enum { FAR = 64 };
+
+typedef struct {
+    const ItemLanes *lanes;
+    const KExpr *first; // NULL: none yet
+} FarPair;
+
+static bool holds_far(const Stm *stm, const void *user);
+
+// A load that goes far, and another one of the same array.
+static bool is_far_pair(const KExpr *e, const void *user)
+{
+    const FarPair *p = user;
+    const ItemLanes *l = p->lanes;
+    if (e->kind != K_LOAD || e == p->first || (p->first && e->buffer != p->first->buffer))
+        return false;
+    const int64_t across = index_stride(l->ctx, e->arith, l->items->iter);
+    if (across == STRIDE_ANY || (across <= FAR && across >= -FAR))
+        return false;
+    return p->first || block_any(&l->items->body, holds_far, &(FarPair){l, e});
+}
+
+static bool holds_far(const Stm *stm, const void *user)
+{
+    return kexpr_any(stm->value, is_far_pair, user);
+}
+
 // What lanes cannot do, or not together.
 static bool keeps_apart(const Stm *stm, const void *user)
 {
@@ -61,6 +91,7 @@ static bool are_lanes(const ItemLanes *l)
     int64_t extent = LANES_LEAST;
     arith_is_const(l->items->extent, &extent);
     return extent >= LANES_LEAST && !block_any(body, keeps_apart, l) &&
+           !block_any(body, holds_far, &(FarPair){l, NULL}) &&
            !(block_any(body, stm_is_loop, NULL) && block_any(body, makes_array, NULL));
 }
 
@@ -128,6 +159,12 @@ static bool sums_up(const Stm *loop, const ItemLanes *l, bool strict)
            !block_any(&loop->body, goes_far, l);
 }
 
+static bool is_simd(const Stm *stm, const void *none)
+{
+    return stm->kind == ST_FOR && stm->simd;
+}
+
+// A long loop around lanes is not written out: gcc takes 3 s for 64 loops of lanes.
 static void mark(Pass *pass, Block *block, bool within)
 {
     const bool strict = pass->program->math == MATH_STRICT;
@@ -140,6 +177,8 @@ static void mark(Pass *pass, Block *block, bool within)
             write_out(&stm->body);
         mark(pass, &stm->body, within || stm->simd);
         mark(pass, &stm->other, within);
+        if (stm->unroll > SHORT && block_any(&stm->body, is_simd, NULL))
+            stm->unroll = 0;
     }
 }
 

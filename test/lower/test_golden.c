@@ -140,7 +140,8 @@ static void see_pass(const Golden *golden, const char *path, Seen *seen)
         strstr(path, "/lanes"))
         describe_target("cuda", &device);
     if (strstr(path, "/ranges") || strstr(path, "/blocks") ||
-        strstr(path, "/interchange") || strstr(path, "/simd"))
+        strstr(path, "/interchange") || strstr(path, "/invariants") ||
+        strstr(path, "/simd"))
         describe_target("c", &device);
     device.is_cpu |= strstr(path, "/tasks") != NULL;
     problem->bound->extra |= 1u << EXTRA_BANKS;

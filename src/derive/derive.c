@@ -701,9 +701,22 @@ static const Together *find_together(const DeriveWalk *w, const Param *param)
     return NULL;
 }
 
+// Is it a map whose components are all results? Then one kernel writes them.
+static bool makes_results(const Expr *let)
+{
+    const Type *type = let->arg[0]->type, *tuple = type_tuple_of(type);
+    int n = is_map(let->arg[0]) && tuple ? tuple->n : 0;
+    for (int i = 0; i < n; i++)
+        if (!has_result(let->arg[1], let->param, i))
+            return false;
+    return n > 0;
+}
+
 // Is what follows the let still to be walked?
 static bool walk_let(DeriveWalk *w, Path at, bool root)
 {
+    if (root && makes_results(walk_node(w, at)))
+        walk_apply_plain(w, RULE_TO_GLOBAL, walk_below(w, at, 0));
     if (is_unstored_costly(w, walk_node(w, at)) &&
         walk_apply_plain(w, RULE_LET_INLINE, at)) {
         derive_normalise(w, at);

@@ -191,7 +191,7 @@ static int nest_depth(const Expr *expr)
 }
 
 // How often the elements of a let's value are wanted at least, for each of what the rest
-// makes; other names for it are looked through.
+// makes; other names for it are looked through, and windows want them more than once.
 static int count_uses(const Expr *expr, const Param *of)
 {
     const int most = 2;
@@ -202,7 +202,7 @@ static int count_uses(const Expr *expr, const Param *of)
         bool other = expr->kind == E_LET && i == 0 && expr_is_use(expr->arg[0], of);
         n += other ? count_uses(expr->arg[1], expr->param) : count_uses(expr->arg[i], of);
     }
-    return folds(expr, NULL) ? most * n : n;
+    return folds(expr, NULL) || expr_is(expr, P_SLIDE) ? most * n : n;
 }
 
 static bool is_read(const Expr *expr, const void *none)
@@ -212,7 +212,7 @@ static bool is_read(const Expr *expr, const void *none)
 
 // Must it be a map? One whose elements are folded or have folds in them or more dimensions
 // than work-items have, one that makes elements of others which are wanted more than once,
-// and within a function every one that is no other order of what there is.
+// or of a stage, and within a function every one that is no other order of what there is.
 static bool is_map_by_index(const Expr *expr, bool host, bool often, int around)
 {
     const Expr *body = expr_is(expr, P_ARRAY) ? expr->fun->arg[0] : NULL;
@@ -223,8 +223,8 @@ static bool is_map_by_index(const Expr *expr, bool host, bool often, int around)
 }
 
 // From the outside in: a function is then given rows, whose elements its own maps are
-// given. often: it is the value of a name that is used more than once; around: dimensions
-// of the maps whose element this is.
+// given. often: it is the value of a name that is used more than once, or has the name of
+// a fold around it; around: dimensions of the maps whose element this is.
 static void maps_by_index(DeriveWalk *w, Path at, bool host, bool often, int around)
 {
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
@@ -241,7 +241,11 @@ static void maps_by_index(DeriveWalk *w, Path at, bool host, bool often, int aro
                       is_map(expr) ? around + expr->dims : 0);
     for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++) {
         expr = walk_node(w, at);
-        bool uses = let && (i ? often : host && count_uses(expr->arg[1], expr->param) > 1);
+        bool uses =
+            (expr->kind == E_TUPLE && often) ||
+            (let && (i ? often || (host && expr_find(walk_node(w, walk_below(w, at, 0)),
+                                                     folds, NULL))
+                       : host && count_uses(expr->arg[1], expr->param) > 1));
         maps_by_index(w, walk_below(w, at, i), host && operand, uses, 0);
     }
 }

@@ -417,6 +417,19 @@ static void test_arrays_by_index(void **state)
         "def p(a: [50][70]float, b: [70]float) = a |> map(\\r -> array(70, \\j -> r[j] * "
         "b[j]))",
         "def p(a: [50][70]float, b: [70]float) = a |> map(\\r -> zip(r, b) |> map(*))");
+    // Stages that windows look at, and what follows a fold.
+    same_space(
+        "def p(a: [50][70]float) = let e = array2(50, 70, \\i j -> exp(a[i][j])) in e |> "
+        "pad2(1, 1, clamp) |> slide2(3, 1) |> map2(\\w -> w[0][1] + w[1][0] * w[1][2])",
+        "def p(a: [50][70]float) = a |> map2(exp) |> pad2(1, 1, clamp) |> slide2(3, 1) |> "
+        "map2(\\w -> w[0][1] + w[1][0] * w[1][2])");
+    same_space(
+        "def p(a: [64][96]float, b: [96][80]float, c: [80]float) = let m = array2(64, 80, "
+        "\\i j -> reduce(+, 0, array(96, \\k -> a[i][k] * b[k][j]))) in array2(64, 80, "
+        "\\i j -> max(m[i][j] + c[j], 0))",
+        "def p(a: [64][96]float, b: [96][80]float, c: [80]float) = let m = a |> map(\\r -> "
+        "transpose(b) |> map(\\q -> reduce(+, 0, zip(r, q) |> map(*)))) in m |> "
+        "map(\\r -> zip(r, c) |> map(\\x d -> max(x + d, 0)))");
 }
 
 // Stages have the same choices whether lets name them or one reads the other, also beside

@@ -121,12 +121,19 @@ static bool fuse_part(DeriveWalk *w, Path at, Path part, int64_t i)
                  : walk_apply(w, RULE_MAP_ZIP_FUSION, at, &i, 1);
 }
 
-// The name that fusion leaves for what the function reads once goes.
+static bool folds_name(const Expr *expr, const void *param)
+{
+    return expr_is(expr, P_REDUCE) && expr_is_use(expr->arg[1], param);
+}
+
+// The name that fusion leaves for what the function reads once goes, and one for what it
+// only folds.
 static bool inline_once(DeriveWalk *w, Path at)
 {
     const Expr *let = walk_node(w, at);
     return let->kind == E_LET && expr_uses(let->arg[1], let->param) <= 1 &&
            (is_costly(let->arg[0]) ||
+            (is_map(let->arg[0]) && expr_find(let->arg[1], folds_name, let->param)) ||
             (type_is_scalar(let->type) && has_fold(let->arg[0]))) &&
            walk_apply_plain(w, RULE_LET_INLINE, at);
 }

@@ -64,8 +64,10 @@ static double applications(Counter *c, const Expr *expr)
                        : expr->narg             ? expr->arg[expr->narg - 1]->type
                                                 : NULL;
     double times = 1;
-    if (expr->pattern == P_ITERATE)
-        return (double)problem_number(c->problem, expr->num[0]);
+    if (expr->pattern == P_ITERATE) { // a loop that ends by itself may do so at once
+        const int64_t steps = problem_number(c->problem, expr->num[0]);
+        return (double)(repeat_ends(expr) ? MIN(steps, 1) : steps);
+    }
     if (expr->pattern == P_MAPSLIDE)
         return (double)problem_number(c->problem, expr->type->len);
     for (int k = 0; k < expr->dims && over && over->kind == T_ARRAY; k++) {

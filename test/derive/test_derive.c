@@ -417,6 +417,12 @@ static void test_arrays_by_index(void **state)
         "def p(a: [50][70]float, b: [70]float) = a |> map(\\r -> array(70, \\j -> r[j] * "
         "b[j]))",
         "def p(a: [50][70]float, b: [70]float) = a |> map(\\r -> zip(r, b) |> map(*))");
+    // A name costs nothing.
+    same_space(
+        "def p(a: [500][70]float) = array(70, \\j -> let q = array(500, \\i -> a[i][j] * "
+        "2) in reduce(+, 0, q))",
+        "def p(a: [500][70]float) = array(70, \\j -> reduce(+, 0, array(500, \\i -> "
+        "a[i][j] * 2)))");
     // Stages that windows look at, and what follows a fold.
     same_space(
         "def p(a: [50][70]float) = let e = array2(50, 70, \\i j -> exp(a[i][j])) in e |> "

@@ -292,6 +292,15 @@ static void set_block(const Derivation *d, Point *point, int64_t block)
         space_set(d->space, point, "inner", "loop");
 }
 
+// Groups of a whole fold: no more than have an element for each of 256 items.
+static int groups_for(const Derivation *d, int most)
+{
+    int64_t groups = 1;
+    while (groups < most && (!d->shape.whole || groups * 256 < d->shape.whole))
+        groups *= 4;
+    return (int)MIN(groups, most);
+}
+
 bool derive_fold_first(const Derivation *d, int i, Point *point)
 {
     // Measured on an H200: reductions of 2^26 elements, rows of 2^14. Items of a row take
@@ -307,7 +316,7 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
         return false;
     derive_single(d, point);
     set_values(d, point, "lx=%d ly=1 lanes=%d groups=%d fold=group hold=%s", first[i].lx,
-               first[i].lanes, first[i].groups, first[i].hold);
+               first[i].lanes, groups_for(d, first[i].groups), first[i].hold);
     if (d->shape.rows && !d->shape.columns)
         set_row_items(d, point, (int64_t)first[i].lanes * first[i].times);
     if (d->shape.columns) {
@@ -354,7 +363,8 @@ static void fold_plain_parts(const Derivation *d, Point *point)
             space_set(d->space, point, "fold", "item");
         return;
     }
-    set_values(d, point, "lx=%d ly=1 groups=1024", (int)MIN(256, d->device.max_group));
+    set_values(d, point, "lx=%d ly=1 groups=%d", (int)MIN(256, d->device.max_group),
+               groups_for(d, 1024));
     choose_parts(d, point);
     if (whole)
         choose_share(d, point, 16);

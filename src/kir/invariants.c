@@ -18,7 +18,7 @@
 typedef struct {
     const Kernel *kernel;
     const Stm *loop;
-} Around;
+} LoopUse;
 
 // Does it give a value to what an index or an expression mentions?
 static bool gives(const Stm *stm, const void *user)
@@ -36,7 +36,7 @@ static bool gives(const Stm *stm, const void *user)
 // On an iteration of the loop, or on what the kernel writes.
 static bool depends(const KExpr *e, const void *user)
 {
-    const Around *a = user;
+    const LoopUse *a = user;
     return gives(a->loop, e) ||
            (e->kind == K_LOAD && (e->buffer->space != MEM_GLOBAL ||
                                   block_any(&a->kernel->body, stm_stores, e->buffer))) ||
@@ -44,7 +44,7 @@ static bool depends(const KExpr *e, const void *user)
 }
 
 // An index, or a name for an element or for the value of a name.
-static bool is_invariant(const Stm *stm, const Around *a)
+static bool is_invariant(const Stm *stm, const LoopUse *a)
 {
     const KExpr *value = stm->value;
     const bool names = value && stm->kind == ST_DECL && stm->var->is_const &&
@@ -57,7 +57,7 @@ static void move_out(Pass *pass, const Kernel *kernel, Block *block)
     Block out = {0};
     VEC_EACH(Stm *, stm, block) {
         int64_t extent = 0;
-        const Around around = {kernel, stm};
+        const LoopUse around = {kernel, stm};
         move_out(pass, kernel, &stm->body);
         move_out(pass, kernel, &stm->other);
         bool runs = stm->kind == ST_FOR && !stm->value &&

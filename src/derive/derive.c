@@ -646,17 +646,6 @@ static bool is_unstored_costly(const DeriveWalk *w, const Expr *let)
     return false;
 }
 
-static bool has_result(const Expr *result, const Param *param, int field)
-{
-    int found;
-    while (result->kind == E_LET)
-        result = result->arg[1];
-    for (int i = 0; result->kind == E_TUPLE && i < result->narg; i++)
-        if (has_result(result->arg[i], param, field))
-            return true;
-    return placed_result(result, &found) == param && found == field;
-}
-
 // A result that the kernel of a let writes: all that it stores, or a component of it, the
 // first time that it is asked for.
 static bool is_placed(DeriveWalk *w, const Expr *result)
@@ -699,17 +688,6 @@ static const Together *find_together(const DeriveWalk *w, const Param *param)
         if (w->unstored.together.at[i].param == param)
             return &w->unstored.together.at[i];
     return NULL;
-}
-
-// Is it a map whose components are all results? Then one kernel writes them.
-static bool makes_results(const Expr *let)
-{
-    const Type *type = let->arg[0]->type, *tuple = type_tuple_of(type);
-    int n = is_map(let->arg[0]) && tuple ? tuple->n : 0;
-    for (int i = 0; i < n; i++)
-        if (!has_result(let->arg[1], let->param, i))
-            return false;
-    return n > 0;
 }
 
 // Is what follows the let still to be walked?

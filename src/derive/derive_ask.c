@@ -253,3 +253,24 @@ bool derive_natural(const Expr *body, int64_t most, int64_t local[3])
             local[d] = (local[d] + 1) / 2;
     return true;
 }
+
+bool has_result(const Expr *result, const Param *param, int field)
+{
+    int found;
+    while (result->kind == E_LET)
+        result = result->arg[1];
+    for (int i = 0; result->kind == E_TUPLE && i < result->narg; i++)
+        if (has_result(result->arg[i], param, field))
+            return true;
+    return placed_result(result, &found) == param && found == field;
+}
+
+bool makes_results(const Expr *let)
+{
+    const Type *type = let->arg[0]->type, *tuple = type_tuple_of(type);
+    int n = is_map(let->arg[0]) && tuple ? tuple->n : 0;
+    for (int i = 0; i < n; i++)
+        if (!has_result(let->arg[1], let->param, i))
+            return false;
+    return n > 0;
+}

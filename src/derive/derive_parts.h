@@ -287,6 +287,11 @@ bool has_product(const Expr *expr); // anywhere
 // One of the two has a product and both fold: a kernel of both would have no product.
 bool hides_product(const Expr *from, const Expr *to);
 bool has_fold(const Expr *expr); // likewise
+// Is component `field` (-1: all) of what the param names a result, as it stands?
+bool has_result(const Expr *result, const Param *param, int field);
+// Is the value of a let a map whose components are all results? Then one kernel writes
+// them.
+bool makes_results(const Expr *let);
 // Maps written inside one another: one thread dimension each, outermost slowest.
 int nested_depth(const Expr *map);
 // The length of a short reduction, over a window say, which may be a loop or straight-line

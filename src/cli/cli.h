@@ -201,6 +201,8 @@ const char **cli_model_names(const Command *command, Arena *arena, int *n);
 // "there is no WHAT `name`", with the nearest of those known, or all; false.
 bool cli_unknown(Options *options, const char *code, const char *what, const char *name,
                  const char *const *known, int n);
+// The files of --in, each of an input of the problem.
+bool cli_inputs(Options *options, const Problem *problem, InputFiles *files);
 // Reads the heuristic file that the strategy names, if it names one, and has it followed;
 // false with diagnostics.
 bool cli_steps(Options *options, const Steps **steps);

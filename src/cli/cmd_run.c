@@ -22,29 +22,13 @@ typedef struct {
     Workplace place;
 } RunCommand;
 
-static bool no_input(Options *o, const Problem *problem, const char *name)
-{
-    int n, known = 0;
-    const Argument *argument = problem->kind->arguments(problem, o->arena, &n);
-    const char **input = NEW_ARRAY(o->arena, const char *, MAX(n, 1));
-    for (int i = 0; i < n; i++) {
-        if (argument[i].in)
-            input[known++] = argument[i].name;
-        if (argument[i].in && strcmp(argument[i].name, name) == 0)
-            return diag_error(&o->diags, span_none, "C020", "input `%s` is given twice",
-                              name);
-    }
-    return cli_unknown(o, "C020", "input", name, input, known);
-}
-
 static bool make_data(Options *o, RunCommand *run)
 {
-    InputFiles files = {o->in_name, o->in_file, o->nin};
-    const ProblemKind *kind = run->problem->kind;
-    run->data = kind->data(run->problem, o->seed, &files, o->arena, &o->diags);
-    for (int i = 0; run->data && i < o->nin; i++)
-        if (o->in_name[i][0])
-            return no_input(o, run->problem, o->in_name[i]);
+    InputFiles files;
+    if (!cli_inputs(o, run->problem, &files))
+        return false;
+    run->data =
+        run->problem->kind->data(run->problem, o->seed, &files, o->arena, &o->diags);
     if (run->data && o->nout > run->data->noutput)
         return diag_error(&o->diags, span_none, "C022", "%d files for %d outputs", o->nout,
                           run->data->noutput);
@@ -123,7 +107,8 @@ static bool find_limit(Options *o, RunCommand *run)
     if (ok && ceilings.copy_gbs <= 0)
         ok = ceilings_load(store, device, ceilings_bytes(device, 0), &ceilings, &o->diags);
     store_close(store);
-    run->limit.roofline = roofline_of(&work, &ceilings);
+    if (ceilings.copy_gbs > 0) // every kernel moves something
+        run->limit.roofline = roofline_of(&work, &ceilings);
     return ok;
 }
 

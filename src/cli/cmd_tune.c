@@ -353,6 +353,7 @@ static bool lead(Options *o, const Problem *problem, const TuneOptions *options,
 
 int cmd_tune(Options *o)
 {
+    InputFiles inputs;
     const Steps *steps = NULL;
     const char *out = o->nout ? o->out[0] : "forewarp-out";
     Problem *problem = cli_problem(o, SIZES_ALL);
@@ -360,7 +361,9 @@ int cmd_tune(Options *o)
         o->strategy = problem->kind->strategy;
     if (!problem || !cli_steps(o, &steps) || !is_ready(o, out) ||
         (o->loading && !cli_loading(o, problem)) ||
-        (problem_spans(problem) && !cli_refuse(o, "ranges of sizes", GIVEN(LIVE))))
+        (problem_spans(problem) &&
+         !cli_refuse(o, "ranges of sizes", GIVEN(LIVE) | GIVEN(IN))) ||
+        (o->mpi && !cli_refuse(o, "--mpi", GIVEN(IN))) || !cli_inputs(o, problem, &inputs))
         return 2;
     Workplace place;
     if (!cli_place(o, problem, &place))
@@ -376,6 +379,7 @@ int cmd_tune(Options *o)
                            .stage = {o->stage[0], o->stage[1]},
                            .samples = (int)o->samples,
                            .seed = o->seed,
+                           .inputs = inputs,
                            .budget_s = !unbounded               ? o->budget_s
                                        : problem_spans(problem) ? INFINITY
                                                                 : 30,

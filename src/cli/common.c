@@ -446,3 +446,23 @@ json_t *cli_roofline_json(const Limit *limit, double ns)
                      "bytes", limit->bytes, "flops", limit->flops, "share",
                      roofline->ns / ns);
 }
+
+bool cli_inputs(Options *o, const Problem *problem, InputFiles *files)
+{
+    int n, known = 0;
+    const Argument *argument = problem->kind->arguments(problem, o->arena, &n);
+    const char **input = NEW_ARRAY(o->arena, const char *, MAX(n, 1));
+    *files = (InputFiles){o->in_name, o->in_file, o->nin};
+    for (int i = 0; i < n; i++)
+        if (argument[i].in)
+            input[known++] = argument[i].name;
+    for (int i = 0; i < o->nin; i++) {
+        const char *name = o->in_name[i];
+        if (FIND_TEXT(input, known, name) < 0)
+            return cli_unknown(o, "C020", "input", name, input, known);
+        if (FIND_TEXT(o->in_name, i, name) >= 0)
+            return diag_error(&o->diags, span_none, "C020", "input `%s` is given twice",
+                              name);
+    }
+    return true;
+}

@@ -73,7 +73,8 @@ enum { FIRST_MOST = 48 }; // points that are often good, at most
 // Points that are often good, to try first, each once and not the plain one; returns how
 // many were written.
 int derive_first(const Derivation *derivation, Point *point, int max);
-// How many of those, from the first on, come from an estimate of this very program.
+// How many of those, from the first on, come from an estimate of this very program, or from
+// what is known of keyed folds: models see no collisions of keys.
 int derive_estimated(const Derivation *derivation);
 
 // The lowered expression of a point, in the program's Ir, inferred. NULL with a diagnostic.

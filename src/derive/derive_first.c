@@ -98,7 +98,8 @@ int derive_estimated(const Derivation *d)
     Point point[TILES_MOST];
     int tiles = add_products(d, point, TILES_MOST);
     int streams = tiles ? 0 : stream_first(d, 0.8, point, STREAMS_FEW + 1);
-    return tiles ? tiles : streams > STREAMS_FEW ? streams : 0;
+    int keyed = !tiles && streams <= STREAMS_FEW && keyed_first(d, 0, point);
+    return tiles ? tiles : streams > STREAMS_FEW ? streams : keyed;
 }
 
 int derive_first(const Derivation *d, Point *point, int max)

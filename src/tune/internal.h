@@ -45,7 +45,8 @@ struct Tune {
     Stop stop;       // of its runners: the part of the budget at work (tune_set_end)
     Workplace place; // the options', with that stop
     ProblemData *data;
-    bool compares; // with the outputs of the plain kernel: they are the reference
+    uint64_t data_seed; // of the data, as trials are stored with it
+    bool compares;      // with the outputs of the plain kernel: they are the reference
     Runner *runner;
     Variants variants;
     const Space *space;

@@ -45,8 +45,11 @@ static bool compute_reference(Tune *t)
 {
     double start_s = clock_s();
     tune_report(t, "reference", TRIAL_OK, INFINITY);
+    const InputFiles *given = &t->options->inputs;
+    const char **name = arena_copy(t->arena, given->name, (size_t)given->n * sizeof *name);
+    InputFiles files = {name, given->file, given->n}; // whose names go as they are used
     t->data =
-        t->problem->kind->data(t->problem, t->options->seed, NULL, t->arena, t->diags);
+        t->problem->kind->data(t->problem, t->options->seed, &files, t->arena, t->diags);
     tune_await_small(t, t->start_s + FIRST_CHECK * t->budget_s);
     double spent_s = isfinite(t->budget_s) ? clock_s() - t->start_s : 0;
     t->place.patience_s = fmax(PATIENCE * t->options->budget_s - spent_s, DBL_MIN);
@@ -284,6 +287,20 @@ static void close_all(Tune *t)
     arena_free(t->scratch);
 }
 
+// Trials on inputs that somebody gave have a number made of them, which is no random seed.
+static uint64_t data_seed(const TuneOptions *options)
+{
+    const InputFiles *given = &options->inputs;
+    uint64_t hash = options->seed;
+    for (int i = 0; i < given->n; i++) {
+        AutoBuf bytes = buf_new();
+        file_read(given->file[i], SIZE_MAX, &bytes); // what is wrong with it is said later
+        hash = hash_bytes(given->name[i], strlen(given->name[i]), hash);
+        hash = hash_bytes(bytes.text, bytes.len, hash);
+    }
+    return given->n ? hash | UINT64_C(1) << 63 : options->seed;
+}
+
 static void start(Tune *t, const Problem *problem, const TuneOptions *options, Arena *arena,
                   TuneResult *result, Diags *diags)
 {
@@ -308,6 +325,7 @@ static void start(Tune *t, const Problem *problem, const TuneOptions *options, A
                            .bytes = problem_bytes(problem),
                            .best_ns = INFINITY};
     t->known = (Map){.arena = arena};
+    t->data_seed = data_seed(options);
 }
 
 static bool find_best(Tune *t)

@@ -92,6 +92,7 @@ struct TuneOptions {
     int stage[2];       // of a strategy in two stages; 0: its own choice
     int samples;        // timed runs of every point, however slow; 0: few of slow ones
     uint64_t seed;
+    InputFiles inputs; // all of inputs; others are random. Trials on them are theirs alone
     // For the whole tuning, not for the search alone; kept to a fifth or 2 s. INFINITY: not
     // bounded by time.
     double budget_s;

@@ -98,6 +98,11 @@ bool tune_check_more(Tune *t)
     if (!t->problem->kind->more || t->options->by_plain || !t->nbest ||
         stop_asked(&t->stop))
         return true;
+    if (t->options->inputs.n) { // random ones may mean nothing
+        t->result->reference = arena_printf(
+            t->arena, "%s; on the inputs given, and no others", t->result->reference);
+        return true;
+    }
     tune_set_end(t, BUDGET_CHECKS);
     tune_report(t, "check", TRIAL_OK, INFINITY);
     more.quiet = (Diags){.arena = t->arena};

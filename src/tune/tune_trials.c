@@ -157,10 +157,12 @@ static const char *why_failed(Tune *t, TrialStatus status, const char *log)
 static bool is_believed(Tune *t, const StoreTrial *trial)
 {
     Point point;
+    if (trial->seed != t->data_seed && (trial->seed | t->data_seed) >> 63)
+        return false; // of inputs that somebody gave
     if (trial->status == TRIAL_TIMED_OUT)
         return trial->limit_s >= t->problem->kind->limit_s;
     if (trial->status == TRIAL_WRONG_RESULT)
-        return trial->seed == t->options->seed;
+        return trial->seed == t->data_seed;
     if (trial->status == TRIAL_OK && goal_weighs(t->goal) &&
         isnan(measure_of(&trial->measures, MEASURE_ENERGY)))
         return false;
@@ -271,7 +273,7 @@ bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial)
 {
     const char *text = point_text(t->space, point, t->arena);
     StoreTrial stored = store_trial(text, trial);
-    stored.seed = t->options->seed;
+    stored.seed = t->data_seed;
     const char *why = why_failed(t, trial->status, trial->log);
     t->last_log = why ? why : t->last_log;
     bool ok = store_put(t->store, t->session, &stored, t->diags);

@@ -39,7 +39,7 @@ static bool time_again(Tune *t, Finalist *f, void **out, bool *timed, Diags *dia
     f->measures = trial.measures;
     f->cost = right ? tune_cost(t, &f->point, trial.time_ns, &trial.measures) : INFINITY;
     f->again = store_trial(point_text(t->space, &f->point, t->arena), &trial);
-    f->again.seed = t->options->seed;
+    f->again.seed = t->data_seed;
     f->again.sample_ns = tune_samples(t, trial.sample_ns, trial.nsample);
     f->again.log = trial.log ? arena_strdup(t->arena, trial.log) : NULL;
     if (t->has_plain && point_equal(t->space, &f->point, &t->first[0]))

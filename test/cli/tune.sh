@@ -137,4 +137,41 @@ print(*sqlite3.connect(sys.argv[1]).execute("SELECT DISTINCT version FROM sessio
 case $versions in '' | *-lesser*) ok "stored apart" ;; *) not_ok "stored apart" "$versions" ;; esac
 passes "tune with time for bounds" "$FOREWARP" tune examples/dot.fw -s N=64 -d host -q -b 2t --store "$tmp/lesser.db" -o "$tmp/out" --json "$tmp/j"
 holds "believes none of them" "$tmp/j" 'j["reused"] == 0 and "with bounds" in j["reference"]'
+# Inputs from files: a sparse product, whose rows begin where random numbers do not. Trials on
+# them serve no search on others.
+cat >"$tmp/csr.fw" <<'END'
+size R, Z
+def csr(start: [R+1]int, column: [Z]int, value: [Z]float, x: [R]float): [R]float =
+  array(R, \r -> (iterate(Z, \s k -> if k < start[r + 1] then (s + value[k] * x[column[k]], k + 1) else (s, k),
+    (0.0, start[r]))).0)
+END
+if "$PYTHON" - "$tmp" <<'END'
+import sys
+try:
+    import numpy as np
+except ImportError:
+    sys.exit(1)
+rng = np.random.default_rng(1)
+start = np.concatenate([[0], np.sort(rng.integers(0, 4000, 299)), [4000]])
+np.save(f"{sys.argv[1]}/start.npy", start.astype(np.int32))
+np.save(f"{sys.argv[1]}/column.npy", rng.integers(0, 300, 4000).astype(np.int32))
+END
+then
+    csr() {
+        "$FOREWARP" tune "$tmp/csr.fw" -s R=300,Z=4000 -d host -q --budget 4t --store "$tmp/e.db" -o "$tmp/csr" --json "$tmp/j" "$@"
+    }
+    given="--in start=$tmp/start.npy --in column=$tmp/column.npy"
+    passes "tune on files" csr $given
+    holds "on them alone" "$tmp/j" 'j["trials"]["ok"] == 4 and j["reused"] == 0 and "on the inputs given" in j["reference"]'
+    passes "and again" csr $given
+    holds "their trials" "$tmp/j" 'j["reused"] == 4'
+    passes "on random inputs" csr
+    holds "have others" "$tmp/j" 'j["reused"] == 0'
+    fails 2 "there is no input \`rows\`; there are start, column, value, x" "$FOREWARP" tune "$tmp/csr.fw" -s R=300,Z=4000 \
+        -d host --in rows="$tmp/start.npy"
+    fails 2 "elements of type" "$FOREWARP" tune "$tmp/csr.fw" -s R=300,Z=4000 -d host --store "$tmp/e.db" --in x="$tmp/start.npy"
+    fails 2 "--in is not for ranges of sizes" "$FOREWARP" tune "$tmp/csr.fw" -s R=300:600:100,Z=4000 -d host $given
+else
+    echo "skip inputs from files: NumPy is not installed"
+fi
 finish

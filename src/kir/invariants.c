@@ -52,6 +52,20 @@ static bool is_invariant(const Stm *stm, const LoopUse *a)
     return (names || (stm->kind == ST_INT && value)) && !kexpr_any(value, depends, a);
 }
 
+static const char *name_of(const Stm *stm)
+{
+    return stm->kind == ST_DECL ? stm->var->name : stm->iter ? stm->iter->name : "";
+}
+
+// Copies of a loop declare the same names, of which a block has each once.
+static bool is_taken(const Block *block, const Stm *moved)
+{
+    VEC_EACH(const Stm *, stm, block)
+        if (strcmp(name_of(stm), name_of(moved)) == 0)
+            return true;
+    return false;
+}
+
 static void move_out(Pass *pass, const Kernel *kernel, Block *block)
 {
     Block out = {0};
@@ -64,7 +78,8 @@ static void move_out(Pass *pass, const Kernel *kernel, Block *block)
                     arith_is_const(stm->extent, &extent) && extent > 0;
         for (int i = 0; runs && i < stm->body.len;) {
             Stm **at = &stm->body.at[i];
-            if (!is_invariant(*at, &around)) {
+            if (!is_invariant(*at, &around) || is_taken(&out, *at) ||
+                is_taken(block, *at)) {
                 i++;
                 continue;
             }

@@ -322,7 +322,9 @@ Problem *problem_shrunk(const Problem *problem, int64_t most, int64_t keep, Diag
         int64_t value = problem->binding[i].value;
         binding[i] = (Binding){problem->binding[i].name, value};
         if (value > most)
-            binding[i].value = most - (keep - value % keep) % keep;
+            binding[i].value = most - keep + value % keep;
+        if (binding[i].value == 0 && value > 0)
+            binding[i].value = keep;
     }
     for (int i = 0; small && small->program && i < small->program->sizes.len; i++)
         small->program->sizes.at[i].range = size_any; // the interpreter's are others

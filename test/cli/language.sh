@@ -114,7 +114,7 @@ def f(x: [N]float, at: [N]int): [N]float = scatter(\i -> at[i], x)
 def f(x: [N]int, k: int): [N]int = array(N, \i -> x[i] / k + x[k])
 END
 printf 'size N\ndef f(x: [N]float): [N+5]float = array(N+5, \\i -> x[i])\n' >"$tmp/large.fw"
-fails 1 "cannot be checked at small sizes: f N=256: index 256 is outside an array of 256" \
+fails 1 "cannot be checked at small sizes: f N=2304: index 2304 is outside an array of 2304" \
     "$FOREWARP" run "$tmp/large.fw" -s N=4000000 -d host --check
 
 # C text is not interpreted: its plain kernel is the reference, which the summary says.

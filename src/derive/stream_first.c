@@ -310,21 +310,6 @@ static int rows_first(const Derivation *d, Point *point, int max)
     return n;
 }
 
-// The best shape of each width of a lane's part of a row, or tile; how many.
-static int best_shapes(const StreamSearch *s, FirstStream *shape, int max)
-{
-    int n = 0;
-    for (int i = 0; i < s->found.len && n < max; i++) {
-        const int64_t *number = s->found.at[i].n;
-        bool new = true;
-        for (int k = 0; k < n; k++)
-            new = new && (shape[k].n[COLS] != number[COLS] || shape[k].n[BY] != number[BY]);
-        if (new)
-            shape[n++] = s->found.at[i];
-    }
-    return n;
-}
-
 // A shape as the cover number `cover` by prediction; brief: with strips of few rows and
 // more registers. False: there is no such cover.
 static bool set_pass(const Derivation *d, const FirstStream *one, int cover, bool brief,
@@ -336,9 +321,36 @@ static bool set_pass(const Derivation *d, const FirstStream *one, int cover, boo
     if (brief) {
         int64_t warps = MAX(COLUMNS_MOST / one->n[COLS], WARPS_LEAST);
         set_number(d, point, "rows", MIN(one->n[ROWS], ROWS_MOST));
-        set_number(d, point, "warps", MIN(one->n[WARPS], warps));
+        if (warps % one->n[LY] == 0) // of whole groups
+            set_number(d, point, "warps", MIN(one->n[WARPS], warps));
     }
     return cover_choose(d, point, cover, false);
+}
+
+enum { PASS_COVERS = 2 }; // of a pipeline, those whose shapes are tried
+
+static bool can_pass(const Derivation *d, const FirstStream *one)
+{
+    Point point;
+    for (int cover = 0; cover < PASS_COVERS; cover++)
+        if (set_pass(d, one, cover, true, &point) && space_valid(d->space, &point))
+            return true;
+    return false;
+}
+
+// The best valid shape of each width of a lane's part of a row, or tile; how many.
+static int best_shapes(const StreamSearch *s, FirstStream *shape, int max)
+{
+    int n = 0;
+    for (int i = 0; i < s->found.len && n < max; i++) {
+        const int64_t *number = s->found.at[i].n;
+        bool new = true;
+        for (int k = 0; k < n; k++)
+            new = new && (shape[k].n[COLS] != number[COLS] || shape[k].n[BY] != number[BY]);
+        if (new &&can_pass(s->d, &s->found.at[i]))
+            shape[n++] = s->found.at[i];
+    }
+    return n;
 }
 
 // All shapes in brief strips as the best cover, then in strips that fill the card; then
@@ -355,7 +367,7 @@ int pass_first(const Derivation *d, Point *point, int max)
     FirstStream shape[SHAPES];
     find_shapes(&s);
     int n = 0, shapes = best_shapes(&s, shape, SHAPES);
-    for (int cover = 0; cover < 2; cover++)
+    for (int cover = 0; cover < PASS_COVERS; cover++)
         for (int brief = 1; brief >= 0; brief--)
             for (int i = 0; i < (cover ? MIN(shapes, AGAIN) : shapes) && n < max; i++)
                 n += set_pass(d, &shape[i], cover, brief, &point[n]) && is_new(d, point, n);

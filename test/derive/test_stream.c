@@ -563,8 +563,10 @@ static int draw_settings(Run *r, const Case *c, const char *lanes, Setting *set)
     bool once = c->steps;
     static const char *const
         steps[] = {"2", "3", "4", "6"},
-        *const cols[] = {"1", "2", "4", "5"}, *const relay[] = {"1", "2", "2", "4"},
-        *const ly[] = {"2", "4", "8", "16"}, *const by[] = {"1", "2", "4"},
+        *const cols[] = {"1", "2", "3", "4", "5", "6"},
+        *const relay[] = {"1", "2", "2", "4"}, *const ly[] = {"2", "3", "4",  "5",
+                                                              "6", "8", "12", "16"},
+        *const by[] = {"1", "2", "3", "4", "5", "7"},
         *const early[] = {"next", "all", "all"}, *const wide[] = {"64", "128", "256"};
     bool in_rows = strcmp(lanes, "0") == 0;
     for (int t = 0; t < 1000; t++) {
@@ -573,9 +575,9 @@ static int draw_settings(Run *r, const Case *c, const char *lanes, Setting *set)
         bool lines = c->k || flat;
         const Setting all[] = {{"lx", in_rows ? "1" : lanes},
                                {once ? "scheme" : "fuse", once ? "stream" : pick(steps, 4)},
-                               {"cols", in_rows ? pick(wide, 3) : pick(cols, 4)},
-                               {"ly", lines ? pick(ly, 4) : "1"},
-                               {"by", lines ? pick(by, 3) : "1"},
+                               {"cols", in_rows ? pick(wide, 3) : pick(cols, 6)},
+                               {"ly", lines ? pick(ly, 8) : "1"},
+                               {"by", lines ? pick(by, 6) : "1"},
                                {"relay", c->m && !lines ? pick(relay, 4) : "1"},
                                {"early", flat ? "next" : pick(early, 3)},
                                {"rows", flat ? "1" : "16"}};

@@ -344,10 +344,10 @@ static int best_shapes(const StreamSearch *s, FirstStream *shape, int max)
     int n = 0;
     for (int i = 0; i < s->found.len && n < max; i++) {
         const int64_t *number = s->found.at[i].n;
-        bool new = true;
+        bool seen = false;
         for (int k = 0; k < n; k++)
-            new = new && (shape[k].n[COLS] != number[COLS] || shape[k].n[BY] != number[BY]);
-        if (new &&can_pass(s->d, &s->found.at[i]))
+            seen |= shape[k].n[COLS] == number[COLS] && shape[k].n[BY] == number[BY];
+        if (!seen && can_pass(s->d, &s->found.at[i]))
             shape[n++] = s->found.at[i];
     }
     return n;

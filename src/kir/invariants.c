@@ -66,20 +66,29 @@ static bool is_taken(const Block *block, const Stm *moved)
     return false;
 }
 
-static void move_out(Pass *pass, const Kernel *kernel, Block *block)
+static bool has_iterations(const Stm *stm)
+{
+    int64_t extent = 0;
+    return stm->kind == ST_FOR && !stm->value && arith_is_const(stm->extent, &extent) &&
+           extent > 0;
+}
+
+// From all loops that stand in a block. Two that may be shared out as one, `outer` and the
+// only statement in it, have nothing in between that the outer one cannot do without.
+static void move_out(Pass *pass, const Kernel *kernel, const Stm *outer, Block *block)
 {
     Block out = {0};
     VEC_EACH(Stm *, stm, block) {
-        int64_t extent = 0;
-        const LoopUse around = {kernel, stm};
-        move_out(pass, kernel, &stm->body);
-        move_out(pass, kernel, &stm->other);
-        bool runs = stm->kind == ST_FOR && !stm->value &&
-                    arith_is_const(stm->extent, &extent) && extent > 0;
+        const LoopUse around = {kernel, stm}, beyond = {kernel, outer};
+        const bool joined = outer && block->len == 1 && stm_is_parallel(outer, NULL) &&
+                            stm_is_parallel(stm, NULL);
+        move_out(pass, kernel, stm->kind == ST_FOR ? stm : NULL, &stm->body);
+        move_out(pass, kernel, NULL, &stm->other);
+        const bool runs = has_iterations(stm) && (!joined || has_iterations(outer));
         for (int i = 0; runs && i < stm->body.len;) {
             Stm **at = &stm->body.at[i];
             if (!is_invariant(*at, &around) || is_taken(&out, *at) ||
-                is_taken(block, *at)) {
+                is_taken(block, *at) || (joined && !is_invariant(*at, &beyond))) {
                 i++;
                 continue;
             }
@@ -94,5 +103,5 @@ static void move_out(Pass *pass, const Kernel *kernel, Block *block)
 
 void pass_invariants(Pass *pass, Kernel *kernel)
 {
-    move_out(pass, kernel, &kernel->body);
+    move_out(pass, kernel, NULL, &kernel->body);
 }

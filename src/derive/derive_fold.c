@@ -292,11 +292,13 @@ static void set_block(const Derivation *d, Point *point, int64_t block)
         space_set(d->space, point, "inner", "loop");
 }
 
-// Groups of a whole fold: no more than have an element for each of 256 items.
+// Groups of a whole fold: where its length is known, no more than have an element for each
+// of 256 items.
 static int groups_for(const Derivation *d, int most)
 {
-    int64_t groups = 1;
-    while (groups < most && (!d->shape.whole || groups * 256 < d->shape.whole))
+    const bool known = d->shape.whole && sizes_are_known(d);
+    int64_t groups = known ? 1 : most;
+    while (groups < most && groups * 256 < d->shape.whole)
         groups *= 4;
     return (int)MIN(groups, most);
 }

@@ -104,6 +104,7 @@ bool order_has(const Derivation *derivation, const char *name, int64_t value);
 // and show in which order it was.
 bool may_share_pass(const Derivation *derivation, const Expr *fold);
 // derive_space.c
+bool sizes_are_known(const Derivation *derivation); // none is generic
 // Does the compiler of a processor make vectors by itself? Where it knows the sizes.
 bool cpu_makes_vectors(const Derivation *derivation);
 // As derive_new, whatever the program's arithmetic.

@@ -348,15 +348,20 @@ static void add_extras(Derivation *d, Diags *diags)
         space_add_words(d->space, "loads", loads, 2);
 }
 
+bool sizes_are_known(const Derivation *d)
+{
+    for (int i = 0; i < d->program->sizes.len; i++)
+        if (!arith_is_const(d->program->sizes.at[i].arith, NULL))
+            return false;
+    return true;
+}
+
 // A CPU's compiler makes vectors by itself where it knows the strides (hand-written float4
 // on PoCL: 42 against 56 GB/s), but not where these are generic sizes (jacobi2d of 1024 x
 // 1024: 0.60 ms, by float4 0.32).
 bool cpu_makes_vectors(const Derivation *d)
 {
-    for (int i = 0; i < d->program->sizes.len; i++)
-        if (!arith_is_const(d->program->sizes.at[i].arith, NULL))
-            return false;
-    return d->device.is_cpu;
+    return d->device.is_cpu && sizes_are_known(d);
 }
 
 static void add_nest_params(Derivation *d, Diags *diags)

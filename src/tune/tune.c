@@ -46,7 +46,9 @@ static bool compute_reference(Tune *t)
     double start_s = clock_s();
     tune_report(t, "reference", TRIAL_OK, INFINITY);
     const InputFiles *given = &t->options->inputs;
-    const char **name = arena_copy(t->arena, given->name, (size_t)given->n * sizeof *name);
+    const char **name = NEW_ARRAY(t->arena, const char *, MAX(given->n, 1));
+    for (int i = 0; i < given->n; i++)
+        name[i] = given->name[i];
     InputFiles files = {name, given->file, given->n}; // whose names go as they are used
     t->data =
         t->problem->kind->data(t->problem, t->options->seed, &files, t->arena, t->diags);

@@ -229,6 +229,15 @@ static bool is_map_by_index(const Expr *expr, bool host, bool often, int around)
             around + nest_depth(expr) > DIMS_MAX);
 }
 
+// Is part i of an expression wanted more than once, or what follows a fold?
+static bool is_wanted(const Expr *expr, int i, bool host, bool often)
+{
+    if (expr->kind != E_LET)
+        return expr->kind == E_TUPLE && often;
+    return i ? often || (host && expr_find(expr->arg[0], folds, NULL))
+             : host && count_uses(expr->arg[1], expr->param) > 1;
+}
+
 // From the outside in: a function is then given rows, whose elements its own maps are
 // given. often: it is the value of a name that is used more than once, or has the name of
 // a fold around it; around: dimensions of the maps whose element this is.
@@ -241,19 +250,15 @@ static void maps_by_index(DeriveWalk *w, Path at, bool host, bool often, int aro
         walk_apply_plain(w, RULE_ARRAY_MAP, at);
     walk_apply_plain(w, RULE_INDEX_ZIP, at);
     expr = walk_node(w, at);
-    bool loop = expr_is(expr, P_ITERATE), let = expr->kind == E_LET;
-    bool operand = loop || let || expr->kind == E_TUPLE;
+    bool loop = expr_is(expr, P_ITERATE);
+    bool operand = loop || expr->kind == E_LET || expr->kind == E_TUPLE;
     if (expr->fun)
         maps_by_index(w, walk_below(w, at, CHILD_FUN), host && loop, false,
                       is_map(expr) ? around + expr->dims : 0);
     for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++) {
         expr = walk_node(w, at);
-        bool uses =
-            (expr->kind == E_TUPLE && often) ||
-            (let && (i ? often || (host && expr_find(walk_node(w, walk_below(w, at, 0)),
-                                                     folds, NULL))
-                       : host && count_uses(expr->arg[1], expr->param) > 1));
-        maps_by_index(w, walk_below(w, at, i), host && operand, uses, 0);
+        maps_by_index(w, walk_below(w, at, i), host && operand,
+                      is_wanted(expr, i, host, often), 0);
     }
 }
 

@@ -101,12 +101,16 @@ static double registers(const StreamSearch *s, const FirstStream *p)
            43;
 }
 
-// Instructions that move rows of a relay between memory and its rings, by all its lanes:
-// more where they do not share a row evenly.
+// The lanes of a relay move rows together: does each not have as many cells of a row?
+static bool is_uneven(const FirstStream *p)
+{
+    return p->n[COLS] % p->n[RELAY] != 0;
+}
+
+// Instructions of a lane that move rows of a relay between memory and its rings.
 static double relayed(const FirstStream *p, double words)
 {
-    const bool uneven = p->n[COLS] % p->n[RELAY];
-    return (uneven ? 21 : 10) * (double)ceil_div(p->n[COLS], p->n[RELAY]) * words;
+    return (is_uneven(p) ? 21 : 10) * (double)ceil_div(p->n[COLS], p->n[RELAY]) * words;
 }
 
 // Warps that the four schedulers of a multiprocessor have to wait for.
@@ -143,12 +147,9 @@ static double iteration(const StreamSearch *s, const FirstStream *p, const Cover
         (row * (s->deep ? (double)p->n[LY] * lines : 1) + (double)(c->own * c->lines));
     double computed = warps * MAX(issued, arithmetic * (double)loop->wide) / 4;
     double exchanged = warps * (shuffled + shared + spilt);
-    double time = MAX(computed, exchanged) +
-                  (relay     ? 0.29
-                   : s->deep ? 0.62
-                             : 0.57) *
-                      MIN(computed, exchanged) +
-                  (relay && p->n[COLS] % p->n[RELAY] ? 110 : 0);
+    double both = relay ? 0.29 : s->deep ? 0.62 : 0.57; // of the shorter, beside the longer
+    double time = MAX(computed, exchanged) + both * MIN(computed, exchanged) +
+                  (is_uneven(p) ? 110 : 0);
     double batch = stream_rows(loop) <= BATCH ? (double)stream_rows(loop) : 1;
     double arrives = relay ? 500 / batch : 1330 / rows_early(s, p);
     time = MAX(MAX(time, arrives), MAX(bytes / BYTES, steps * 96));

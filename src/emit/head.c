@@ -199,7 +199,7 @@ static void put_shuffles(Buf *out, const Program *program, const Uses *uses)
 
 // Of --math strict, of each type T, whose functions end in S: the same on every target. Two
 // choices, not one of a disjunction, of which gcc 12 makes no vectors where calls are
-// nested (a median of five: 55 to 65 against 1 ms).
+// nested (nested calls in 3 x 3, 2048 x 2048 floats: 65 against 1 ms).
 static const Helper strict_helper[] = {
     {{"fw_lesser", NULL},
      "@T fw_lesserS(T a, T b) { const T m = a < b ? a : b; return b != b ? a : m; }\n"},

@@ -39,7 +39,7 @@ struct Target {
     const char *before, *open, *close, *lane, *lanes, *lane_close, *unaligned;
     const char *math[MATHS], *largest, *unroll, *simd, *regroups;
     bool exact, resident, whole_local;
-    int warp, units;
+    int warp, units, unroll_most;
     const char *image, *image_read[2], *image_close;
     const char
         *over; // divides a double by a constant of which it knows the inverse, or NULL

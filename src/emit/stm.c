@@ -309,13 +309,10 @@ static void put_simd(Printer *p, const Stm *loop)
     put_line(p, "%s", "");
 }
 
-// Numbers with bounds take a compiler long: of long loops it writes out none.
-enum { DOUBTS_UNROLLED = 16 };
-
 static void put_plain_loop(Printer *p, const Stm *stm)
 {
-    if (stm->unroll && p->target->unroll &&
-        (!p->target->doubts || stm->unroll <= DOUBTS_UNROLLED))
+    const int most = p->target->unroll_most;
+    if (stm->unroll && p->target->unroll && (!most || stm->unroll <= most))
         put_line(p, "%s %d", p->target->unroll, stm->unroll);
     if (stm->simd && p->target->simd)
         put_simd(p, stm);

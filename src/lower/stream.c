@@ -782,7 +782,7 @@ static void in_strips(Lower *l, void *user, const Arith *group)
 static int64_t groups_across(const Stream *s)
 {
     int64_t warps = s->dims == 2 ? s->warps : 1;
-    return (s->strips + warps - 1) / warps;
+    return ceil_div(s->strips, warps);
 }
 
 static void in_tile(Lower *l, void *user, const Arith *tile)

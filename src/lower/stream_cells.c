@@ -76,7 +76,7 @@ Var *cell_var(Stream *s, const Field *field, int64_t age, int64_t j, int64_t c)
 
 static int64_t ceil_to(int64_t a, int64_t b)
 {
-    return (a + b - 1) / b * b;
+    return ceil_div(a, b) * b;
 }
 
 // Rows of a lane that others see: all, but where columns are shuffled only those that

@@ -208,13 +208,13 @@ bool stream_tiles(Stream *s)
     int64_t height = s->dims == 3 ? s->size[1] : 1;
     if (own < 1 || lines < 1)
         return false;
-    s->strips = (width_of(s) + own - 1) / own;
-    s->tiles = (height + lines - 1) / lines;
+    s->strips = ceil_div(width_of(s), own);
+    s->tiles = ceil_div(height, lines);
     int64_t around = s->above + s->after;
-    s->streams = (s->size[0] + s->rows - 1) / s->rows; // of the same length
-    s->rows = (s->size[0] + s->streams - 1) / s->streams;
-    s->times = (s->rows + around + s->phases - 1) / s->phases;
+    s->streams = ceil_div(s->size[0], s->rows); // of the same length
+    s->rows = ceil_div(s->size[0], s->streams);
+    s->times = ceil_div(s->rows + around, s->phases);
     s->rows = s->times * s->phases - around;
-    s->streams = (s->size[0] + s->rows - 1) / s->rows;
+    s->streams = ceil_div(s->size[0], s->rows);
     return true;
 }

@@ -65,7 +65,7 @@ static int64_t ring_cells(const Stream *s, int g)
 int64_t relay_pieces(const Stream *s)
 {
     int64_t items = s->relay * s->lanes;
-    return (row_cells(s) + items - 1) / items;
+    return ceil_div(row_cells(s), items);
 }
 
 // What a warp gives is taken after a barrier, and what is taken is overwritten after one.

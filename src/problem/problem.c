@@ -307,10 +307,7 @@ const char *workplace_folder(Arena *arena)
 const char *input_file(const InputFiles *files, const char *name)
 {
     int i = files ? FIND_TEXT(files->name, files->n, name) : -1;
-    if (i < 0)
-        return NULL;
-    files->name[i] = ""; // used
-    return files->file[i];
+    return i < 0 ? NULL : files->file[i];
 }
 
 Problem *problem_shrunk(const Problem *problem, int64_t most, int64_t keep, Diags *diags)

@@ -155,14 +155,13 @@ void candidate_release(Candidate *candidate);
 
 // program.c, template.c, script.c: the kinds of problem ---------------------------------
 
-// Files for inputs, in place of random values; a name is set to "" once it was used.
+// Files for inputs, in place of random values.
 typedef struct {
-    const char **name;
+    const char *const *name;
     const char *const *file;
     int n;
 } InputFiles;
-// The file given for an input, or for one plane of an input of tuples (`a_0`), which is
-// used thereby; NULL: none.
+// The file given for an input, or for one plane of an input of tuples (`a_0`); NULL: none.
 const char *input_file(const InputFiles *files, const char *name);
 
 // The variants of a bound problem on a device: a space, and the candidate of each point.

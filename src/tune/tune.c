@@ -45,13 +45,8 @@ static bool compute_reference(Tune *t)
 {
     double start_s = clock_s();
     tune_report(t, "reference", TRIAL_OK, INFINITY);
-    const InputFiles *given = &t->options->inputs;
-    const char **name = NEW_ARRAY(t->arena, const char *, MAX(given->n, 1));
-    for (int i = 0; i < given->n; i++)
-        name[i] = given->name[i];
-    InputFiles files = {name, given->file, given->n}; // whose names go as they are used
-    t->data =
-        t->problem->kind->data(t->problem, t->options->seed, &files, t->arena, t->diags);
+    t->data = t->problem->kind->data(t->problem, t->options->seed, &t->options->inputs,
+                                     t->arena, t->diags);
     tune_await_small(t, t->start_s + FIRST_CHECK * t->budget_s);
     double spent_s = isfinite(t->budget_s) ? clock_s() - t->start_s : 0;
     t->place.patience_s = fmax(PATIENCE * t->options->budget_s - spent_s, DBL_MIN);

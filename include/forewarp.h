@@ -349,8 +349,8 @@ FW_API int fw_resize(fw_executable *executable, const int64_t *size, int n, char
  *           pointers. Of a scalar the address of its value: &alpha. Outputs must not
  *           overlap anything.
  *   error   0: a wrong number of buffers, one known to be too small or at an address that
- *           is no such multiple (nothing was put there); or a call of the driver failed.
- *           1: done
+ *           is no such multiple, an output that does overlap (nothing was put there); or a
+ *           call of the driver failed. 1: done
  *
  * The buffers between kernels are the executable's, so one execution must have finished, or
  * be in the same ordered queue, before the next begins. */
@@ -359,9 +359,10 @@ FW_API int fw_execute(fw_executable *executable, void *queue, void *const *buffe
 
 /* Runs the kernels on arrays in the memory of this process, and waits.
  *   array   n pointers in the order of fw_problem_argument. A processor works in them,
- * where elements begin at multiples of their size; else they are copied to buffers of the
- * device, and outputs back. Outputs must not overlap anything. error   0: a wrong number of
- * arrays, a NULL among them, no memory, or a call of the driver failed. 1: done
+ *           where elements begin at multiples of their size; else they are copied to
+ *           buffers of the device, and outputs back. Outputs must not overlap anything.
+ *   error   0: a wrong number of arrays, a NULL among them, an output that does overlap, no
+ *           memory, or a call of the driver failed. 1: done
  *
  * With OpenCL on the queue that the executable was loaded for, with CUDA on the default
  * stream of the current context. */

@@ -448,7 +448,7 @@ class Kernel:
 
     TypeError: a wrong number of arrays, elements of another type, an array on another device.
     ValueError: a wrong shape, an array that is not dense, an output that is read-only.
-    Error: the driver failed.
+    Error: the driver failed, or an output shares memory with another array.
     """
 
     def __init__(self, plan: Plan, queue: Any = None):

@@ -527,6 +527,25 @@ static bool takes(const Recipe *recipe, int n, Buf *log)
     return n == recipe->nargument;
 }
 
+// Kernels may have written an output before they read what lies there, too. Of handles one
+// knows only whether they are the same.
+static bool are_apart(const Loaded *loaded, void *const *at, bool handles, Buf *log)
+{
+    for (int i = 0; i < loaded->recipe->nargument; i++)
+        for (int k = 0; k < i; k++) {
+            const Argument *a = &loaded->argument[k], *b = &loaded->argument[i];
+            const char *from = at[k], *other = at[i];
+            bool meet = handles ? from == other
+                                : from < other + b->bytes && other < from + a->bytes;
+            if (!meet || a->value || b->value || !(a->out || b->out) || !from)
+                continue;
+            buf_printf(log, "%s and %s overlap, and kernels write %s\n", a->name, b->name,
+                       a->out ? a->name : b->name);
+            return false;
+        }
+    return true;
+}
+
 // A handle of the caller's, or the address of a value.
 static bool lend(const Loaded *loaded, int i, void *const *handle, DeviceArg *lent,
                  Buf *log)
@@ -621,7 +640,8 @@ static bool run_all(const Loaded *loaded, void *queue, const DeviceArg *arg, Buf
 
 bool loaded_run(const Loaded *loaded, void *queue, void *const *buffer, int n, Buf *log)
 {
-    if (!takes(loaded->recipe, n, log))
+    bool handles = language_is(loaded_device(loaded)->target, LANGUAGE_OPENCL);
+    if (!takes(loaded->recipe, n, log) || !are_apart(loaded, buffer, handles, log))
         return false;
     AUTO_FREE DeviceArg *lent = xcalloc((size_t)MAX(n, 1), sizeof *lent);
     return lend_all(loaded, buffer, n, lent, log) && run_all(loaded, queue, lent, log);
@@ -680,7 +700,7 @@ bool loaded_run_host(const Loaded *loaded, void *const *array, int n, Buf *log)
 {
     const Recipe *recipe = loaded->recipe;
     const DeviceKind *kind = loaded->kind;
-    if (!takes(recipe, n, log))
+    if (!takes(recipe, n, log) || !are_apart(loaded, array, false, log))
         return false;
     AUTO_FREE DeviceArg *arg = xcalloc((size_t)MAX(n, 1), sizeof *arg);
     bool *wrapped = xcalloc((size_t)MAX(n, 1), sizeof *wrapped), ok = true;

@@ -16,9 +16,10 @@ struct ArenaBlock {
 
 struct Arena {
     ArenaBlock *first, *last;
+    Shared *shared; // the last of them
 };
 
-enum { BLOCK_BYTES = 32 * 1024 };
+enum { BLOCK_BYTES = 32 * 1024, SHARED_LEAST = 1 << 20 };
 
 void out_of_memory(size_t size)
 {
@@ -84,6 +85,7 @@ Arena *arena_new(void)
 {
     Arena *arena = xmalloc(sizeof *arena);
     arena->first = arena->last = block_new(BLOCK_BYTES - sizeof(ArenaBlock));
+    arena->shared = NULL;
     return arena;
 }
 
@@ -91,6 +93,8 @@ void arena_free(Arena *arena)
 {
     if (!arena)
         return;
+    while (arena->shared)
+        arena->shared = shared_free(arena->shared);
     for (ArenaBlock *block = arena->first, *next; block; block = next) {
         next = block->next;
         free(block);
@@ -120,6 +124,15 @@ void *arena_raw(Arena *arena, size_t size)
     void *p = last->bytes + last->used;
     last->used += size;
     return p;
+}
+
+void *arena_shared(Arena *arena, size_t size)
+{
+    Shared *made = size < SHARED_LEAST ? NULL : shared_new(size, arena->shared);
+    if (!made)
+        return arena_raw(arena, size);
+    arena->shared = made;
+    return shared_at(made);
 }
 
 void *arena_alloc(Arena *arena, size_t size)
@@ -160,13 +173,15 @@ char *arena_printf(Arena *arena, const char *format, ...)
 
 ArenaMark arena_mark(const Arena *arena)
 {
-    return (ArenaMark){arena->last, arena->last->used};
+    return (ArenaMark){arena->last, arena->last->used, arena->shared};
 }
 
 void arena_reset(Arena *arena, ArenaMark mark)
 {
     arena->last = mark.block;
     arena->last->used = mark.used;
+    while (arena->shared != mark.shared)
+        arena->shared = shared_free(arena->shared);
 }
 
 void *vec_grow(Arena *arena, void *at, size_t item, int len, int *cap)

@@ -57,10 +57,12 @@ FW_NORETURN void bug_at(const char *file, int line, const char *format, ...)
 // arena.c: memory by lifetime ---------------------------------------------------
 
 typedef struct Arena Arena;
+typedef struct Shared Shared;
 
 typedef struct {
     void *block;
     size_t used;
+    Shared *shared;
 } ArenaMark;
 
 // Marks of locals, which give back what they hold at the end of their block, however it is
@@ -77,6 +79,8 @@ void arena_free(Arena *arena); // accepts NULL
 // Zeroed storage, aligned for any type; owner: the arena.
 void *arena_alloc(Arena *arena, size_t size);
 void *arena_raw(Arena *arena, size_t size); // not zeroed
+// The same for an array that workers are to read or write: shared.c, if it is large.
+void *arena_shared(Arena *arena, size_t size);
 void *arena_copy(Arena *arena, const void *from, size_t size);
 char *arena_strdup(Arena *arena, const char *text);
 char *arena_strndup(Arena *arena, const char *text, size_t len);
@@ -86,6 +90,15 @@ char *arena_vprintf(Arena *arena, const char *format, va_list args) FW_PRINTF(2,
 // arena_reset gives back everything allocated after the mark.
 ArenaMark arena_mark(const Arena *arena);
 void arena_reset(Arena *arena, ArenaMark mark);
+
+// shared.c: an arena's arrays that other processes can map; lists of them, from the last to
+// the first. NULL: the system gives none.
+Shared *shared_new(size_t bytes, Shared *below);
+Shared *shared_free(Shared *shared); // the one below it
+void *shared_at(const Shared *shared);
+// The path by which another process of this user opens the array that is there as a file,
+// to read or to write; NULL: it cannot, or no shared array begins there. Owner: arena.
+char *shared_path(const void *at, Arena *arena);
 
 #define NEW(arena, T)          ((T *)arena_alloc((arena), sizeof(T)))
 #define NEW_ARRAY(arena, T, n) ((T *)arena_alloc((arena), sizeof(T) * (size_t)(n)))

@@ -39,7 +39,9 @@ int problem_sample(const Problem *problem, const Binding *binding, int n, Bindin
     for (int i = 0; i < problem->program->sizes.len && count < max; i++) {
         const char *name = problem->program->sizes.at[i].name;
         const Binding *given = binding_find(binding, n, name);
-        out[count++] = (Binding){name, given ? given->value : OPEN_SAMPLE};
+        SizeRange span = given ? binding_span(problem->program, given) : size_any;
+        int64_t value = !given ? OPEN_SAMPLE : given->value ? given->value : size_at(&span, 0.5);
+        out[count++] = (Binding){name, value};
     }
     return count;
 }

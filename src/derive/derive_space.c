@@ -552,11 +552,27 @@ static Space *make_space(Derivation *d, Diags *diags)
     return d->space;
 }
 
+static void note_prefix(const Expr *e, void *most)
+{
+    int64_t *terms = most, len = 0;
+    if (expr_is(e, P_SCAN) && arith_is_const(e->type->len, &len) &&
+        expr_find(e->fun, adds_floats, NULL))
+        *terms = MAX(*terms, len);
+}
+
+// A GPU makes short prefixes in parts, too, and some of its points one value after the other.
+static int64_t prefix_terms(const Derivation *d)
+{
+    int64_t most = 0;
+    if (!d->device.is_cpu || has_long_scan(d))
+        expr_each(d->program->main->body, note_prefix, &most);
+    return MIN(most, longest_chain(most));
+}
+
 int64_t derive_terms(const Derivation *d)
 {
     const Shape *shape = &d->shape;
-    const int64_t prefix = has_long_scan(d) ? longest_chain(shape->scan_most) : 0;
-    const int64_t least = MAX(prefix, shape->windows);
+    const int64_t least = MAX(prefix_terms(d), shape->windows);
     if (shape->product || !(shape->reduction || shape->rows || shape->scan))
         return least;
     int64_t terms = expr_fold_terms(d->program->main->body);

@@ -34,6 +34,7 @@ struct Target {
     const char *function, *global, *local, *byte, *restricted, *barrier, *shuffle;
     const char *follow;
     const char *local_pointer, *align, *align_close;
+    int align_least;
     int64_t declared_bytes;
     const char *id[4], *dim, *id_close, *group_size;
     const char *before, *open, *close, *lane, *lanes, *lane_close, *unaligned;

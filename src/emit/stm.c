@@ -43,12 +43,23 @@ static void put_memory_type(Printer *p, Scalar scalar, const char *doubtful)
         put(p, "%s", scalar == S_BOOL ? p->target->byte : scalar_text(p, scalar));
 }
 
+// To a multiple of how many bytes an array has to lie; 0: as the compiler likes.
+static int alignment(const Target *target, const Buffer *buffer)
+{
+    int64_t count;
+    int bytes = scalar_info[buffer->scalar].bytes;
+    bool is_small =
+        arith_is_const(buffer->count, &count) && count * bytes < target->align_least;
+    int vector = buffer->vector > 1 && !target->unaligned[0] ? buffer->vector * bytes : 0;
+    return MAX(vector, is_small ? 0 : target->align_least);
+}
+
 static void put_array(Printer *p, const char *space, const Buffer *buffer)
 {
+    int bytes = alignment(p->target, buffer);
     put(p, "%s", space);
-    if (buffer->vector > 1 && p->target->align)
-        put(p, "%s%d%s", p->target->align,
-            buffer->vector * scalar_info[buffer->scalar].bytes, p->target->align_close);
+    if (bytes > 0 && p->target->align)
+        put(p, "%s%d%s", p->target->align, bytes, p->target->align_close);
     put_memory_type(p, buffer->scalar, buffer->space == MEM_PRIVATE ? "sum_" : "memory_");
     Buffer plain = *buffer;
     plain.places = NULL; // which are those of elements

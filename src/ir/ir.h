@@ -399,6 +399,8 @@ typedef struct {
 bool binding_parse(const char *text, Arena *arena, Binding *binding);
 void binding_print(Buf *out, const Binding *binding);
 const Binding *binding_find(const Binding *at, int n, const char *name); // NULL: none
+// The sizes that it is for: multiples, too, of what the program declares. low > high: none.
+SizeRange binding_span(const Program *program, const Binding *binding);
 Program *ir_bind(const Program *program, const Binding *binding, int n, Diags *diags);
 // The same, with sizes that have no value left as they are.
 Program *ir_bind_some(const Program *program, const Binding *binding, int n, Diags *diags);

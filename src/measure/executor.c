@@ -577,9 +577,10 @@ static double cores_in_use(const Executor *executor, const Job *job)
     return used;
 }
 
+// Also to an array that the controller has mapped, and which stays as long as it is.
 static bool write_file(const char *path, const char *bytes, size_t len)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     while (fd >= 0 && len > 0) {
         ssize_t n = write(fd, bytes, len);
         if (n < 0 && errno == EINTR)

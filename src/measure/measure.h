@@ -230,7 +230,9 @@ typedef struct {
 typedef struct Runner Runner;
 
 // Opens the device in a worker; NULL with a diagnostic. Owner: the caller. Buffers
-// may follow by runner_fill.
+// may follow by runner_fill. What they point to stays as it is until others follow, or the
+// runner is closed: workers map what lies in shared memory (arena_shared), and have files of
+// the rest.
 Runner *runner_open(const RunnerConfig *config, Diags *diags);
 void runner_close(Runner *runner);
 // Goes on with the buffers and the tolerance of another configuration of the same device;
@@ -257,6 +259,11 @@ bool runner_run(Runner *runner, const Job *job, int n, double cutoff_ns, RunnerD
 typedef const Job *RunnerNext(void *user, int number);
 bool runner_stream(Runner *runner, RunnerNext *next, double cutoff_ns, RunnerDone *done,
                    void *user, Diags *diags);
+// Has compilers begin with the first jobs of the runner_stream that follows, which goes on
+// with the same next and user: who makes a reference meanwhile loses no time. The buffers
+// may come later. Any other call that runs jobs drops them. For a runner without peers.
+bool runner_begin(Runner *runner, RunnerNext *next, void *user, Diags *diags);
+bool runner_begins(const Runner *runner); // whether its device has compilers for that
 // As runner_run for one job, with more samples, not compared against a cut-off; the outputs
 // (each RunnerBuffer without init, or inout) are copied to out[i] where that is not NULL.
 // If the runner's stop is due it is a failure from outside, with a log.

@@ -20,21 +20,9 @@
 // When the stop of the runner is due, what is under way is dropped: compilers are ended, a
 // run may end if that takes a moment, and workers forget what they have prepared.
 //
-// Who is to blame when a worker dies: the job it was at, if that is the only one the
-// process had. An earlier one may have spoilt the process (PoCL notices no write past a
-// buffer's end), so a job that crashed among others becomes a suspect, and so do jobs
-// built together when the compiler died, and jobs that were there at many deaths. When
-// the rest of the batch is done each suspect is tried by itself in a fresh process. What
-// else a dead worker had prepared is prepared again, which is quick with a compile cache.
-//
-// What may come from outside says nothing of the job: a time-out on a machine that has more
-// to do, a signal from somebody else, a full disk, a device that fails. Such a job is tried
-// again, once, alone: when nothing else of this runner runs. The second result counts. A
-// time-out records the limit that it broke, and what still looks like trouble from outside
-// is marked so, and nobody believes it later. No device call is made here.
-//
 // Compilers leak, so a worker that has built many jobs is replaced by a new one when it is
 // to be handed others and holds none; the one that only runs what others compiled stays.
+// Who is to blame when one dies says blame.c. No device call is made here.
 #include "measure/runner.h"
 
 #include <math.h>
@@ -45,8 +33,6 @@
 enum {
     AHEAD = 3,          // parcels a compiler may be ahead of the worker that runs
     STARTS_MAX = 3,     // attempts to start a worker without one success
-    DEATHS_SUSPECT = 4, // of workers a job was with, before it is tried alone
-    DEATHS_MAX = 8,     // before it is given up
     JOBS_WORKER = 8,    // that one more worker of a CPU is worth
     SECOND = 4,         // times the limit on a clock, for the second attempt
     SLICE = 8,          // of the time left, for the samples of one job: fewer of slow ones
@@ -73,11 +59,6 @@ static double run_limit(const Runner *runner, const Item *item)
 static double time_limit(const Runner *runner, const Item *item)
 {
     return (runner->config.energy ? 5 : 2) * run_limit(runner, item) + 1;
-}
-
-static Item *item_at(const Round *round, int number)
-{
-    return &round->item[number % round->capacity];
 }
 
 // Workers -----------------------------------------------------------------------------
@@ -145,101 +126,7 @@ static int sent_to(const Runner *runner, const Worker *worker)
     return n;
 }
 
-// Verdicts ----------------------------------------------------------------------------
-
-static void decide(Item *item, TrialStatus status, const char *why)
-{
-    trial_release(&item->trial);
-    item->trial = (Trial){
-        .status = status, .time_ns = INFINITY, .max_error = INFINITY, .log = xstrdup(why)};
-    item->state = ITEM_DECIDED;
-}
-
-static void again(Item *item, bool suspect)
-{
-    item->suspect |= suspect;
-    item->state = ITEM_WAITING;
-}
-
-static void again_alone(Item *item)
-{
-    item->alone = true;
-    again(item, true);
-}
-
-// Whether a failure is one of the machine: by what was said of it, or a disk that is full.
-static bool is_trouble(const Runner *runner, const char *log)
-{
-    static const char *const said[] = {
-        // The system, or a compiler in its name.
-        "No space left on device", "Disk quota exceeded", "File too large",
-        "Cannot allocate memory", "out of memory", "Resource temporarily unavailable",
-        "Too many open files", "Input/output error", "Stale file handle",
-        // A compiler of whose parts one was killed.
-        "Killed signal", "signal 9 [Killed]", "unable to execute command", "was ended by",
-        // Devices that are gone.
-        "CL_DEVICE_NOT_AVAILABLE", "CL_DEVICE_NOT_FOUND", "CUDA_ERROR_NO_DEVICE",
-        "CUDA_ERROR_INVALID_DEVICE", "CUDA_ERROR_DEVICE_UNAVAILABLE",
-        "CUDA_ERROR_ECC_UNCORRECTABLE", "CUDA_ERROR_NVLINK_UNCORRECTABLE",
-        "CUDA_ERROR_SYSTEM_NOT_READY", "CUDA_ERROR_OPERATING_SYSTEM"};
-    for (int i = 0; log && i < COUNTOF(said); i++)
-        if (strstr(log, said[i]))
-            return true;
-    return folder_is_full(&runner->folder);
-}
-
-// How a worker died.
-typedef struct {
-    Worker was;
-    bool killed; // by somebody else
-    const char *why;
-} Death;
-
-// What becomes of the job that a dead worker was at.
-static void blame(const Runner *runner, Item *item, const Death *death)
-{
-    bool late = death->was.late;
-    bool outside = death->killed || (!late && is_trouble(runner, death->why));
-    if ((late || outside) && !item->alone)
-        again_alone(item);
-    else if (late) {
-        decide(item, TRIAL_TIMED_OUT, death->why);
-        item->trial.limit_s = death->was.stage == STAGE_BUILD ? runner->config.build_limit_s
-                                                              : runner->config.run_limit_s;
-    } else if (death->was.sent == 1) {
-        decide(item, TRIAL_CRASHED, death->why);
-        item->trial.outside = outside;
-    } else
-        again(item, true);
-}
-
-// What becomes of another that it had. One that is given up did nothing itself.
-static void note_death(Item *item, const Death *death)
-{
-    bool joint = death->was.stage == STAGE_BUILD && death->was.job == JOINT_BUILD;
-    item->deaths += death->was.stage != STAGE_QUIT;
-    if (item->deaths >= DEATHS_MAX) {
-        decide(item, TRIAL_CRASHED, death->why);
-        item->trial.outside = true;
-    } else
-        again(item, (joint && item->state == ITEM_SENT) || item->deaths >= DEATHS_SUSPECT);
-}
-
-// Settles what a dead worker, the number-th, had been given.
-static void settle_jobs(Runner *runner, int number, const Death *death)
-{
-    for (int i = runner->round->first; i < runner->round->end; i++) {
-        Item *item = item_at(runner->round, i);
-        bool held = (item->state == ITEM_SENT || item->state == ITEM_PREPARED) &&
-                    item->worker == number;
-        if (!held)
-            continue;
-        if (death->was.stage >= STAGE_BUILD && death->was.job == i)
-            blame(runner, item, death);
-        else
-            note_death(item, death);
-    }
-}
+// Replacing ---------------------------------------------------------------------------
 
 // Ends a worker that died, is late, or could not open its device, and starts another.
 static bool replace(Runner *runner, Worker *worker, Diags *diags)
@@ -250,7 +137,7 @@ static bool replace(Runner *runner, Worker *worker, Diags *diags)
     death.killed = worker_end(worker, &why);
     death.why = why.text;
     if (runner->round)
-        settle_jobs(runner, number, &death);
+        blame_dead(runner, number, &death);
     bool opening = death.was.stage == STAGE_OPEN;
     int *failed = &runner->failed[number];
     *failed += opening;
@@ -280,19 +167,6 @@ static void take_stage(Runner *runner, Worker *worker, const json_t *message)
         item_at(runner->round, job)->parcel = job; // its program holds nothing else
 }
 
-// What is not ok and may come from outside is tried once more; true if it is so.
-static bool doubt(const Runner *runner, Item *item)
-{
-    Trial *trial = &item->trial;
-    bool failed = trial->status == TRIAL_FAILED;
-    trial->outside =
-        (failed || trial->status == TRIAL_BUILD_FAILED) && is_trouble(runner, trial->log);
-    bool doubtful = (trial->outside || failed) && !item->alone;
-    if (doubtful)
-        again_alone(item);
-    return doubtful;
-}
-
 // A job whose compilation was late may be tried once more if its run is late, too.
 static void note_compiled(Runner *runner, Item *item)
 {
@@ -314,7 +188,7 @@ static void take_trial(Runner *runner, Worker *worker, const json_t *message)
     else
         item->trial.build_s += item->compile_s;
     bool good = item->state == ITEM_SENT && item->trial.status == TRIAL_OK;
-    if (!doubt(runner, item))
+    if (!blame_outside(runner, item))
         item->state = !good ? ITEM_DECIDED : compiled ? ITEM_COMPILED : ITEM_PREPARED;
     worker_enter(worker, STAGE_NONE, 0, build_limit(runner, 1));
 }
@@ -431,9 +305,22 @@ static void send_run(const Runner *runner, Worker *worker, json_t *message,
     worker_send(worker, message, stage, job, limit_s);
 }
 
+static void check_job(const Runner *runner, const Job *job)
+{
+    for (int i = 0; i < job->nlaunch; i++)
+        for (int k = 0; k < job->launch[i].narg; k++) {
+            const JobArg *arg = &job->launch[i].arg[k];
+            if (job_reads(arg) &&
+                (arg->buffer < 0 || arg->buffer >= runner->config.nbuffer + job->nscratch))
+                BUG("argument %d of %s is no buffer", k, job->launch[i].kernel);
+        }
+}
+
 static void append_job(Runner *runner, Worker *worker, Item *item, json_t *jobs)
 {
     int number = (int)(worker - runner->worker);
+    if (!is_compiler(runner, worker))
+        check_job(runner, item->job);
     cache_of(runner, number)->jobs += item->state == ITEM_WAITING;
     item->state = ITEM_SENT;
     item->worker = number;
@@ -488,11 +375,12 @@ static int share_most(const Runner *runner)
     return quick ? SHARE : MAX((int)(PARCEL_S / runner->compile_s), 1);
 }
 
-// An even part of what waits, among the workers that have none yet.
+// An even part of what waits, among the workers that have none yet. What is left over comes
+// last: the first jobs, among them the plain kernel, keep no other company than they must.
 static int even_share(const Runner *runner)
 {
     int waiting = count_waiting(runner->round), among = MAX(count_free(runner), 1);
-    return MIN((waiting + among - 1) / among, share_most(runner));
+    return MIN(MAX(waiting / among, 1), share_most(runner));
 }
 
 static bool renew(Runner *runner, Worker *worker, Diags *diags)
@@ -628,17 +516,6 @@ static bool run_batch(Runner *runner, Diags *diags)
     return ok;
 }
 
-static void check_job(const Runner *runner, const Job *job)
-{
-    for (int i = 0; i < job->nlaunch; i++)
-        for (int k = 0; k < job->launch[i].narg; k++) {
-            const JobArg *arg = &job->launch[i].arg[k];
-            if (job_reads(arg) &&
-                (arg->buffer < 0 || arg->buffer >= runner->config.nbuffer + job->nscratch))
-                BUG("argument %d of %s is no buffer", k, job->launch[i].kernel);
-        }
-}
-
 // Flowing -----------------------------------------------------------------------------
 
 static void grow(Round *round)
@@ -663,7 +540,6 @@ static void refill(Runner *runner, int most, int wanted)
         const Job *job = round->next(round->user, round->end);
         if (!job)
             break;
-        check_job(runner, job);
         if (round->end - round->first == round->capacity)
             grow(round);
         *item_at(round, round->end) = (Item){.job = job, .number = round->end};
@@ -774,16 +650,25 @@ bool workers_add(Runner *runner, Diags *diags)
     return start(runner, &runner->worker[i], diags);
 }
 
+// Until those that run jobs are idle, also one that drops what was under way.
+static bool settle_runners(Runner *runner, Diags *diags)
+{
+    bool ok = true;
+    while (ok && (runner->ahead ? runner->worker->state == WORKER_BUSY : any_busy(runner)))
+        ok = attend(runner, diags);
+    return ok;
+}
+
 bool workers_fill(Runner *runner, Diags *diags)
 {
-    if (!workers_settle(runner, diags)) // also one that drops what was under way
+    if (!settle_runners(runner, diags))
         return false;
     for (int i = 0; i < runner->nworker; i++)
         if (runner->worker[i].state == WORKER_IDLE &&
             !is_compiler(runner, &runner->worker[i]))
             worker_send(&runner->worker[i], opening(runner, &runner->worker[i]), STAGE_OPEN,
                         0, OPEN_LIMIT_S);
-    return workers_settle(runner, diags);
+    return settle_runners(runner, diags);
 }
 
 // Workers are added when there is work for them: to open a GPU takes longer than a kernel,
@@ -859,20 +744,78 @@ static void halt(Runner *runner)
                         OPEN_LIMIT_S);
 }
 
+// Beginning ---------------------------------------------------------------------------
+
+static void free_items(Round *round)
+{
+    for (int i = round->first; i < round->end; i++)
+        trial_release(&item_at(round, i)->trial);
+    free(round->item);
+}
+
+static bool any_opening(const Runner *runner)
+{
+    for (int i = 1; i < runner->nworker; i++)
+        if (runner->worker[i].state == WORKER_BUSY && runner->worker[i].stage == STAGE_OPEN)
+            return true;
+    return false;
+}
+
+bool round_begin(Runner *runner, const Round *round, Diags *diags)
+{
+    round_drop(runner);
+    runner->halted = stop_due(runner->config.stop);
+    if (runner->halted)
+        return true;
+    runner->round = runner->begun = xmalloc(sizeof *round);
+    *runner->begun = *round;
+    bool ok = revive(runner, WORKERS_MAX, diags) && enlist(runner, WORKERS_MAX, diags);
+    while (ok && any_opening(runner))
+        ok = attend(runner, diags);
+    if (!ok)
+        return runner->halted;
+    refill(runner, SHARE * runner->most_workers, SHARE * runner->most_workers);
+    return hand_out(runner, diags);
+}
+
+void round_drop(Runner *runner)
+{
+    if (!runner->begun)
+        return;
+    for (int i = 1; i < runner->nworker; i++)
+        if (runner->worker[i].state == WORKER_BUSY)
+            worker_end(&runner->worker[i], NULL);
+    free_items(runner->begun);
+    free(runner->begun);
+    runner->round = runner->begun = NULL;
+}
+
+static void go_on(Runner *runner, Round *round)
+{
+    const Round *begun = runner->begun;
+    round->item = begun->item;
+    round->capacity = begun->capacity;
+    round->first = begun->first;
+    round->end = begun->end;
+    free(runner->begun);
+    runner->begun = NULL;
+}
+
 bool round_run(Runner *runner, int workers, Round *round, Diags *diags)
 {
     runner->halted = stop_due(runner->config.stop);
     if (runner->halted)
         return true;
+    if (runner->begun && round->streams)
+        go_on(runner, round);
+    round_drop(runner);
     runner->round = round;
     bool ok = revive(runner, workers, diags) &&
               (runner->ahead ? enlist(runner, workers, diags) && run_ahead(runner, diags)
                              : run_batches(runner, diags));
     if (runner->halted)
         halt(runner);
-    for (int i = round->first; i < round->end; i++)
-        trial_release(&item_at(round, i)->trial);
-    free(round->item);
+    free_items(round);
     runner->round = NULL;
     return ok || runner->halted;
 }

@@ -28,8 +28,20 @@ static bool stream_alone(void *runner_, RunnerNext *next, double cutoff_ns,
                    .cutoff_ns = cutoff_ns,
                    .next = next,
                    .done = done,
-                   .user = user};
+                   .user = user,
+                   .streams = true};
     return round_run(runner, WORKERS_MAX, &round, diags);
+}
+
+bool runner_begin(Runner *runner, RunnerNext *next, void *user, Diags *diags)
+{
+    Round round = {.next = next, .user = user};
+    return round_begin(runner, &round, diags);
+}
+
+bool runner_begins(const Runner *runner)
+{
+    return runner->ahead && runner->most_workers > 1;
 }
 
 bool runner_stream(Runner *runner, RunnerNext *next, double cutoff_ns, RunnerDone *done,
@@ -94,13 +106,22 @@ static const char *output_path(const Runner *runner, int buffer)
     return arena_printf(runner->arena, "%s/out-%d", runner->folder.own, buffer);
 }
 
+// The path of an array that workers can map; NULL: there is none for it.
+static char *mapped_path(const Runner *runner, const void *at)
+{
+    return runner->config.sandbox ? NULL : shared_path(at, runner->arena);
+}
+
 static json_t *output_paths(const Runner *runner, void *const *out)
 {
     json_t *paths = json_array();
-    for (int i = 0; i < runner->config.nbuffer; i++)
-        json_array_append_new(paths, out[i] && runner->buffer_output[i]
-                                         ? json_string(output_path(runner, i))
-                                         : json_null());
+    for (int i = 0; i < runner->config.nbuffer; i++) {
+        bool wanted = out[i] && runner->buffer_output[i];
+        const char *mapped = wanted ? mapped_path(runner, out[i]) : NULL;
+        json_array_append_new(paths, mapped   ? json_string(mapped)
+                                     : wanted ? json_string(output_path(runner, i))
+                                              : json_null());
+    }
     return paths;
 }
 
@@ -156,7 +177,7 @@ static bool run_one(Runner *runner, const Job *job, int samples, Trial *trial, v
     }
     for (int i = 0; ok && out && trial->status == TRIAL_OK && i < runner->config.nbuffer;
          i++)
-        if (out[i] && runner->buffer_output[i])
+        if (out[i] && runner->buffer_output[i] && !mapped_path(runner, out[i]))
             ok = read_output(runner, i, out[i], diags);
     json_decref(round.out);
     arena_reset(runner->arena, mark);
@@ -203,12 +224,18 @@ static Runner *runner_new(const RunnerConfig *config)
     return runner;
 }
 
-// Writes data to a file and its path to the message; no data, no file.
+// Writes data to a file, unless workers can map it, and its path to the message; no data,
+// no file.
 static bool write_data(Runner *runner, const void *data, size_t bytes, const char *key,
                        int number, json_t *json, Diags *diags)
 {
     if (!data)
         return true;
+    const char *mapped = mapped_path(runner, data);
+    if (mapped) {
+        json_object_set_new(json, key, json_string(mapped));
+        return true;
+    }
     runner->halted = stop_due(runner->config.stop); // files of a GB take seconds
     if (runner->halted)
         return false;
@@ -336,6 +363,7 @@ void runner_close(Runner *runner)
     if (!runner)
         return;
     peers_close(runner->peers);
+    round_drop(runner);
     for (int i = 0; i < runner->nworker; i++)
         worker_end(&runner->worker[i], NULL);
     for (int i = 0; i < WORKERS_MAX; i++)

@@ -45,7 +45,13 @@ typedef struct {
     json_t *out; // paths for the outputs, or NULL
     RunnerDone *done;
     void *user;
+    bool streams; // goes on with what was begun
 } Round;
+
+static inline Item *item_at(const Round *round, int number)
+{
+    return &round->item[number % round->capacity];
+}
 
 struct Runner {
     Arena *arena;
@@ -64,10 +70,24 @@ struct Runner {
     Cache cache[WORKERS_MAX];
     int failed[WORKERS_MAX]; // starts of each since the last that succeeded
     Buf trouble;             // why the last start failed
-    Round *round;            // NULL between calls
+    Round *round;            // NULL between calls, but for the one that was begun
+    Round *begun;            // whose jobs are being compiled; NULL: none
     bool halted;             // the stop was due while something was waited for
     Peers *peers;            // NULL: none
 };
+
+// blame.c -----------------------------------------------------------------------------
+
+// How a worker died.
+typedef struct {
+    Worker was;
+    bool killed; // by somebody else
+    const char *why;
+} Death;
+// Settles what a dead worker, the number-th, had been given.
+void blame_dead(Runner *runner, int number, const Death *death);
+// What is not ok and may come from outside is tried once more; true if it is so.
+bool blame_outside(const Runner *runner, Item *item);
 
 // round.c -----------------------------------------------------------------------------
 
@@ -80,5 +100,8 @@ bool workers_settle(Runner *runner, Diags *diags);
 // Runs the round's jobs with at most so many workers where they compile ahead; frees its
 // items. True too if it is halted.
 bool round_run(Runner *runner, int workers, Round *round, Diags *diags);
+// Has the compilers begin with the round's jobs, and waits for none of them.
+bool round_begin(Runner *runner, const Round *round, Diags *diags);
+void round_drop(Runner *runner); // what was begun
 
 #endif

@@ -47,7 +47,7 @@ RunnerBuffer pairs_of(const RunnerBuffer *from, Arena *arena)
                        .count = 2 * from->count};
     if (!from->init)
         return to;
-    char *init = arena_raw(arena, runner_buffer_bytes(&to));
+    char *init = arena_shared(arena, runner_buffer_bytes(&to));
     pass_run((RefPass){.chunk = spread_chunk, .buffer = from, .to = init});
     to.init = init;
     return to;
@@ -66,7 +66,7 @@ RunnerBuffer pairs_read(const RunnerBuffer *from, Arena *arena)
     to.scalar = scalar_of_pairs(from->scalar);
     if (to.scalar == from->scalar)
         return to;
-    char *init = arena_raw(arena, runner_buffer_bytes(&to));
+    char *init = arena_shared(arena, runner_buffer_bytes(&to));
     pass_run((RefPass){.chunk = widen_chunk, .buffer = from, .to = init});
     to.init = init;
     return to;
@@ -119,8 +119,8 @@ static void take_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 
 void pairs_take(RunnerBuffer *to, const void *pairs, Arena *arena)
 {
-    char *expect = arena_raw(arena, runner_buffer_bytes(to));
-    float *bound = arena_raw(arena, (size_t)to->count * sizeof *bound);
+    char *expect = arena_shared(arena, runner_buffer_bytes(to));
+    float *bound = arena_shared(arena, (size_t)to->count * sizeof *bound);
     pass_run((RefPass){
         .chunk = take_chunk, .buffer = to, .raw = pairs, .to = expect, .bound = bound});
     to->expect = expect;

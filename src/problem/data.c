@@ -57,7 +57,7 @@ static ProblemData *make_data(const Problem *problem, Arena *arena)
         add_buffers(problem, "out", main->body->type, arena, &data->buffer[data->ninput]);
     data->nbuffer = data->ninput + data->noutput;
     for (int i = 0; i < data->ninput; i++)
-        data->buffer[i].init = arena_raw(arena, runner_buffer_bytes(&data->buffer[i]));
+        data->buffer[i].init = arena_shared(arena, runner_buffer_bytes(&data->buffer[i]));
     int *output = NEW_ARRAY(arena, int, MAX(data->noutput, 1));
     data->tolerance = TOLERANCE;
     for (int k = 0; k < data->noutput; k++) {
@@ -411,7 +411,7 @@ void **data_outputs(const ProblemData *data, Arena *arena)
     void **out = NEW_ARRAY(arena, void *, data->nbuffer);
     for (int k = 0; k < data->noutput; k++)
         out[data->output[k]] =
-            arena_raw(arena, runner_buffer_bytes(&data->buffer[data->output[k]]));
+            arena_shared(arena, runner_buffer_bytes(&data->buffer[data->output[k]]));
     return out;
 }
 
@@ -419,7 +419,7 @@ void data_expect(ProblemData *data, const Value *expect, Arena *arena)
 {
     for (int k = 0; k < data->noutput; k++) {
         RunnerBuffer *buffer = &data->buffer[data->ninput + k];
-        void *bytes = arena_raw(arena, runner_buffer_bytes(buffer));
+        void *bytes = arena_shared(arena, runner_buffer_bytes(buffer));
         scalar_pack(buffer->scalar, expect->plane[k], buffer->count, bytes);
         buffer->expect = bytes;
     }

@@ -121,6 +121,9 @@ static int add_spans(const Problem *problem, const Binding *binding, int n, Bind
     }
     for (int i = 0; i < n; i++)
         if (all[i].range.high && !all[i].value) {
+            SizeRange range = program ? binding_span(program, &all[i]) : all[i].range;
+            if (range.low <= range.high)
+                all[i].range = range;
             all[i].spans = true;
             all[i].value = size_at(&all[i].range, 0.5);
         }

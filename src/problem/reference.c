@@ -170,7 +170,7 @@ static bool run_bounded(RefSite *site, const Candidate *candidate, ProblemData *
     bind_layout(data, candidate->unit, &layout, &job, scratch);
     void **raw = NEW_ARRAY(scratch, void *, layout.n);
     for (int k = data->ninput; k < data->nbuffer; k++)
-        raw[k] = arena_raw(scratch, runner_buffer_bytes(&layout.buffer[k]));
+        raw[k] = arena_shared(scratch, runner_buffer_bytes(&layout.buffer[k]));
     bool ok = compute(site, &job, layout.n, layout.buffer, raw, data, diags);
     for (int k = data->ninput; ok && k < data->nbuffer; k++)
         pairs_take(&data->buffer[k], raw[k], arena);
@@ -339,7 +339,7 @@ static void nudge_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found
 // Turns the last bit of each element that rounding can change: zero and infinity stay.
 static const void *nudged(const RunnerBuffer *buffer, Arena *arena)
 {
-    char *turned = arena_raw(arena, runner_buffer_bytes(buffer));
+    char *turned = arena_shared(arena, runner_buffer_bytes(buffer));
     pass_run((RefPass){.chunk = nudge_chunk, .buffer = buffer, .to = turned});
     return turned;
 }
@@ -521,7 +521,7 @@ static void settle_diverged(ProblemData *data, Arena *arena)
     for (int k = data->ninput; pass.all && k < data->nbuffer; k++)
         if (scalar_info[data->buffer[k].scalar].floating)
             data->buffer[k].bound =
-                arena_raw(arena, (size_t)data->buffer[k].count * sizeof(float));
+                arena_shared(arena, (size_t)data->buffer[k].count * sizeof(float));
     if (pass.all)
         each_bound(data, pass);
 }

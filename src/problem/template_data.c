@@ -256,7 +256,7 @@ static bool make_buffer(const Template *t, int i, uint64_t seed, const InputFile
     if (arg->access == ACCESS_OUT)
         return true;
     size_t bytes = runner_buffer_bytes(buffer);
-    char *init = arena_alloc(arena, bytes);
+    char *init = memset(arena_shared(arena, bytes), 0, bytes);
     if (!fill_buffer(t, i, seed, files, data, init, diags))
         return false;
     buffer->init = init;

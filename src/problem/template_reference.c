@@ -49,7 +49,7 @@ static bool compute(const Running *r, void **out)
     Trial trial = {0};
     for (int i = 0; i < r->config.nbuffer; i++)
         if (!out[i] && (!r->buffer[i].init || r->buffer[i].inout))
-            out[i] = arena_raw(e->arena, runner_buffer_bytes(&r->buffer[i]));
+            out[i] = arena_shared(e->arena, runner_buffer_bytes(&r->buffer[i]));
     bool ok = runner_compute(r->runner, r->job, &trial, out, e->diags);
     if (ok && trial.status != TRIAL_OK)
         ok = diag_world(e->diags, "R003", "%s: the reference did not run: %s%s%s",
@@ -151,7 +151,7 @@ static bool move_inputs(Running *r, const ProblemData *data, double units, int r
         if (!given->init || element->kind != 'f')
             continue;
         if (r->buffer[i].init == given->init)
-            r->buffer[i].init = arena_raw(r->e->arena, bytes);
+            r->buffer[i].init = arena_shared(r->e->arena, bytes);
         double unit = ldexp(1, element->bytes == 2 ? -10 : element->bytes == 4 ? -23 : -52);
         move_input(element, given->init, (int64_t)bytes / element->bytes, run, units * unit,
                    (char *)(uintptr_t)r->buffer[i].init);

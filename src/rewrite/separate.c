@@ -4,9 +4,8 @@
 // a map of its own, and the windows fold its results.
 //
 //   method  In several dimensions the last axis that the window is longer than 1 along goes
-//           apart. A border that takes elements from within the array goes apart with its
-//           axis, so the first map has no more rows than the array; a constant stays around
-//           it. Along a single axis the first map folds short runs of elements, and a
+//           apart. A border goes apart with its axis, so the first map has no more rows than
+//           the array; beyond them is what the fold of a row of constants comes to. Along a single axis the first map folds short runs of elements, and a
 //           window folds the runs that stand side by side and what is left. Elements are
 //           folded in the order of the program. Several folds of the same windows have one
 //           first map.
@@ -185,13 +184,15 @@ static void find_separable(Rewrite *rw, Separable *s, const Expr *expr, const Bo
 // The first map --------------------------------------------------------------------------
 
 // A layout with two numbers for each dimension: those of the axis as they are, `none` for
-// all others, or the reverse.
+// all others, or the reverse. value: of a constant border, else NULL.
 static Expr *layout_along(Rewrite *rw, const Separable *s, const Expr *like, bool axis,
-                          const int64_t none[2], Expr *in)
+                          const int64_t none[2], Expr *value, Expr *in)
 {
     const Arith *number[NUMS_MAX];
     for (int k = 0; k < like->nnum; k++)
         number[k] = (k / 2 == s->axis) == axis ? like->num[k] : num(rw, none[k % 2]);
+    if (value)
+        return make_pad(rw, like->dims, number, value, in);
     Expr *made = make(rw, like->pattern, like->dims, number, NULL, in);
     made->mode = like->mode;
     return made;
@@ -203,7 +204,12 @@ static const int64_t no_border[2] = {0, 0}, no_window[2] = {1, 1};
 static const Expr *border_of(const Separable *s)
 {
     const Expr *in = s->slide->arg[0];
-    return !s->single && is_dims(in, P_PAD, s->slide->dims) && in->narg == 1 ? in : NULL;
+    return !s->single && is_dims(in, P_PAD, s->slide->dims) ? in : NULL;
+}
+
+static bool is_constant(const Expr *border)
+{
+    return border->mode == PAD_CONSTANT;
 }
 
 // Windows of so many elements along the axis, so far apart.
@@ -235,17 +241,74 @@ static Expr *fold_of(Rewrite *rw, const Separable *s, int i, Expr *window)
 
 static Expr *first_map(Rewrite *rw, const Separable *s)
 {
-    const Expr *border = border_of(s), *in = border ? border->arg[0] : s->slide->arg[0];
+    const Expr *border = border_of(s),
+               *in = border ? border->arg[is_constant(border)] : s->slide->arg[0];
     Expr *own = copy_of(rw, in), *fold[FOLDS_MAX];
     if (border)
-        own = layout_along(rw, s, border, true, no_border, own);
+        own = layout_along(rw, s, border, true, no_border,
+                           is_constant(border) ? copy_of(rw, border->arg[0]) : NULL, own);
     own = s->single ? windows_along(rw, s, s->runs.length, num(rw, 1), own)
-                    : layout_along(rw, s, s->slide, true, no_window, own);
+                    : layout_along(rw, s, s->slide, true, no_window, NULL, own);
     Param *window = fresh(rw, "w");
     for (int i = 0; i < s->n; i++)
         fold[i] = fold_of(rw, s, i, use(rw, window));
     Expr *body = s->n > 1 ? expr_tuple(rw->ir, fold, s->n) : fold[0];
     return make_map(rw, s->slide->dims, make_lambda(rw, window, body), own);
+}
+
+// Beyond the first map -------------------------------------------------------------------
+
+// What the array that a fold reads has for an element whose value is c.
+static Expr *mapped(Rewrite *rw, const Expr *expr, const Param *element, int k, Expr *c)
+{
+    if (element_component(expr, element) == k)
+        return c;
+    c = mapped(rw, expr->arg[0], element, k, c);
+    if (!expr_is(expr, P_MAP))
+        return c;
+    const Expr *body = expr->fun->arg[0];
+    const Param *own = expr->fun->params[0];
+    return type_holds_array(own->type) ? mapped(rw, body, own, -1, c)
+                                       : call_all(rw, expr->fun, (const Expr *[]){c});
+}
+
+static bool is_number(const Expr *e, double *number)
+{
+    if (e->kind == E_OP && e->narg == 1 && e->op == op_cast(e->type->scalar))
+        e = e->arg[0];
+    *number = e->number;
+    return e->kind == E_LITERAL;
+}
+
+// f(a, b), or which of them that is.
+static Expr *joined(Rewrite *rw, const Expr *f, Expr *a, Expr *b)
+{
+    const Expr *body = f->arg[0];
+    double x, y;
+    const bool known = body->kind == E_OP && body->narg == 2 && is_number(a, &x) &&
+                       is_number(b, &y) && expr_is_use(body->arg[0], f->params[0]) &&
+                       expr_is_use(body->arg[1], f->params[1]);
+    if (known && body->op == OP_ADD && (x == 0 || y == 0))
+        return x == 0 ? b : a;
+    if (known && (body->op == OP_MAXIMUM || body->op == OP_MINIMUM))
+        return (x < y) == (body->op == OP_MAXIMUM) ? b : a;
+    return call_all(rw, f, (const Expr *[]){a, b});
+}
+
+// The results of the folds of a row that holds the constant alone.
+static Expr *row_beyond(Rewrite *rw, const Separable *s, const Expr *constant)
+{
+    const int64_t length = length_of(s->slide, s->axis);
+    Expr *found[FOLDS_MAX];
+    for (int i = 0; i < s->n; i++) {
+        const Expr *fold = s->fold[i];
+        const Expr *of = mapped(rw, fold->arg[1], s->map->fun->params[0], s->part,
+                                copy_of(rw, constant));
+        found[i] = copy_of(rw, fold->arg[0]);
+        for (int64_t k = 0; k < length; k++)
+            found[i] = joined(rw, fold->fun, found[i], copy_of(rw, of));
+    }
+    return s->n > 1 ? expr_tuple(rw->ir, found, s->n) : found[0];
 }
 
 // The second map -------------------------------------------------------------------------
@@ -260,9 +323,11 @@ static Expr *second_windows(Rewrite *rw, const Separable *s, Param *rows)
         in = windows_along(rw, s, (s->runs.count - 1) * s->runs.length + 1, step, in);
         return s->runs.rest ? make(rw, P_TAKE, s->slide->dims, len, NULL, in) : in;
     }
-    if (border_of(s))
-        in = layout_along(rw, s, border_of(s), false, no_border, in);
-    return layout_along(rw, s, s->slide, false, no_window, in);
+    const Expr *border = border_of(s);
+    if (border)
+        in = layout_along(rw, s, border, false, no_border,
+                          is_constant(border) ? row_beyond(rw, s, border->arg[0]) : NULL, in);
+    return layout_along(rw, s, s->slide, false, no_window, NULL, in);
 }
 
 // The results of fold i for the runs that stand side by side in a window of all runs.

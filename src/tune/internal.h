@@ -31,6 +31,8 @@ typedef struct {
     StoreTrial again; // what the store is to know of the second; an arena's
 } Finalist;
 
+typedef struct TrialStream TrialStream;
+
 struct Tune {
     const Problem *problem;
     const TuneOptions *options;
@@ -99,6 +101,7 @@ struct Tune {
     double set_s;             // that inputs and their reference took, once it was built
     double sets_s;            // that building it took
     Arena *scratch;           // of the stream at work
+    TrialStream *begun;       // the stream whose first points are being compiled, or NULL
     struct {                  // the plain kernel at small sizes (tune_small.c)
         RunnerConfig config;
         pthread_t thread;
@@ -196,6 +199,10 @@ void tune_close_search(Tune *t);
 typedef bool NextPoint(Tune *t, Point *point);
 // Runs points given by `next` until it has none; false on failure.
 bool tune_stream(Tune *t, NextPoint *next, bool told);
+// Has the device's compilers, where it has some, begin with the first points of the next
+// tune_stream, which is of the same; false on failure.
+bool tune_stream_begin(Tune *t, NextPoint *next, bool told);
+void tune_stream_drop(Tune *t); // what was begun
 
 // tune_winner.c: false with a diagnostic ------------------------------------------------
 

@@ -32,6 +32,13 @@ static const double PATIENCE = 0.5;
 // Until then its compiler leaves the processors to the check of the plain kernel.
 static const double FIRST_CHECK = 0.4;
 
+// The first points are compiled meanwhile, unless their runner is still at the small sizes.
+static bool begin_first(Tune *t)
+{
+    return t->small.running || !t->space ||
+           tune_stream_begin(t, next_first, t->search->kind->learns);
+}
+
 static void reference_deep(void *user)
 {
     Tune *t = user;
@@ -53,6 +60,7 @@ static bool compute_reference(Tune *t)
     t->set_s = clock_s() - start_s;
     t->compares =
         t->data && t->options->by_plain && reference_by_kernel(t->problem, t->data);
+    bool begun = !t->data || t->compares || begin_first(t);
     if (t->data && !t->compares)
         deep_call(reference_deep, t);
     if (t->data) {
@@ -62,7 +70,7 @@ static bool compute_reference(Tune *t)
     t->result->reference_s = clock_s() - start_s;
     if (t->data && t->data->lesser)
         t->place.patience_s = DBL_MIN; // further inputs have no bounds either
-    return t->data;
+    return t->data && begun;
 }
 
 static void set_device(Tune *t, const DeviceInfo *device)
@@ -187,6 +195,7 @@ static bool open_described(Tune *t)
         return true;
     set_device(t, described);
     tune_end_small(t);
+    tune_stream_drop(t);
     runner_close(t->runner);
     t->runner = NULL; // the next call must not measure there
     return false;
@@ -274,6 +283,7 @@ static bool try_first(Tune *t)
 static void close_all(Tune *t)
 {
     tune_end_small(t);
+    tune_stream_drop(t);
     free(t->small.right);
     tune_close_search(t);
     store_close(t->store);

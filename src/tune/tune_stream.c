@@ -9,6 +9,7 @@
 #include "tune/internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum {
     PENDING_MOST = 256
@@ -24,8 +25,9 @@ typedef struct Pending {
     struct Pending *next; // of those that are finished
 } Pending;
 
-typedef struct {
+struct TrialStream {
     Tune *t;
+    ArenaMark scratch;
     NextPoint *next;
     bool told, store_failed;
     VEC(Pending *) pending; // by number; NULL: finished
@@ -34,7 +36,7 @@ typedef struct {
     int wanted; // points still to be asked for before the strategy is left to learn
     bool dry;   // it has none, or none before all that run are told
     bool late;  // a point would take longer than is left
-} TrialStream;
+};
 
 static void finish(TrialStream *s, Pending *pending)
 {
@@ -128,16 +130,47 @@ static const Job *next_job(void *user, int number)
     return NULL;
 }
 
+static TrialStream *open_stream(Tune *t, NextPoint *next, bool told)
+{
+    TrialStream *s = xcalloc(1, sizeof *s);
+    *s = (TrialStream){
+        .t = t, .scratch = arena_mark(t->scratch), .next = next, .told = told};
+    return s;
+}
+
+static void close_stream(TrialStream *s)
+{
+    for (int i = 0; i < s->pending.len; i++)
+        if (s->pending.at[i])
+            finish(s, s->pending.at[i]);
+    arena_reset(s->t->scratch, s->scratch);
+    free(s);
+}
+
+// Only where the budget is time: else the first of few trials are to be those of points
+// that were asked for when all before them were known.
+bool tune_stream_begin(Tune *t, NextPoint *next, bool told)
+{
+    bool wanted = isfinite(t->budget_s) && !t->budget_trials && !t->options->npeer;
+    if (!wanted || !runner_begins(t->runner))
+        return true;
+    t->begun = open_stream(t, next, told);
+    return runner_begin(t->runner, next_job, t->begun, t->diags) && !t->begun->store_failed;
+}
+
+void tune_stream_drop(Tune *t)
+{
+    if (t->begun)
+        close_stream(t->begun);
+    t->begun = NULL;
+}
+
 bool tune_stream(Tune *t, NextPoint *next, bool told)
 {
-    TrialStream s = {.t = t, .next = next, .told = told};
-    ArenaMark scratch = arena_mark(t->scratch);
-    bool ok =
-        runner_stream(t->runner, next_job, tune_cutoff_ns(t), on_done, &s, t->diags) &&
-        !s.store_failed;
-    for (int i = 0; i < s.pending.len; i++)
-        if (s.pending.at[i])
-            finish(&s, s.pending.at[i]);
-    arena_reset(t->scratch, scratch);
+    TrialStream *s = t->begun ? t->begun : open_stream(t, next, told);
+    t->begun = NULL;
+    bool ok = runner_stream(t->runner, next_job, tune_cutoff_ns(t), on_done, s, t->diags) &&
+              !s->store_failed;
+    close_stream(s);
     return ok;
 }

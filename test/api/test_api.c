@@ -655,6 +655,9 @@ static void run_host(const char *id)
     assert_false(fw_run(kernel, (void *[]){room, NULL}, 2, &message));
     assert_non_null(strstr(message, "array out is NULL"));
     fw_free_text(message);
+    assert_false(fw_run(kernel, (void *[]){room, room + 1}, 2, &message));
+    assert_non_null(strstr(message, "x and out overlap, and kernels write out"));
+    fw_free_text(message);
     fw_executable_free(kernel);
     fw_queue_free(queue);
     fw_plan_free(plan);

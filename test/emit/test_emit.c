@@ -188,7 +188,7 @@ static void test_tile_c(void **state)
                   "{\n"
                   "    #pragma omp parallel for\n"
                   "    for (int g = 0; g < 4; g++) {\n"
-                  "        float tile[65];\n"
+                  "        __attribute__((aligned(64))) float tile[65];\n"
                   "\n"
                   "        #pragma omp simd\n"
                   "        for (int l = 0; l < 64; l++) {\n"

@@ -199,6 +199,50 @@ static void test_flow(void **state)
     assert_true(f->most_alive < JOBS); // no more than are needed to keep all busy
 }
 
+// Jobs that were begun without buffers are compiled once, and are the first of the stream.
+static void test_begun(void **state)
+{
+    Fixture *f = *state;
+    enum { BEGUN = 6, ALL = 9 };
+    int compilations;
+    RunnerConfig empty = f->config;
+    empty.nbuffer = 0;
+    Runner *runner = runner_open(&empty, &f->diags);
+    assert_true(runner_begins(runner));
+    for (int i = 0; i < BEGUN; i++)
+        add_job(f, i == 2 ? "z[i] = nothing;" : right);
+    assert_true(runner_begin(runner, next, f, &f->diags));
+    assert_int_equal(f->alive, BEGUN);
+    assert_true(runner_fill(runner, &f->config, &f->diags));
+    assert_int_equal(f->done, 0);
+    while (f->njob < ALL)
+        add_job(f, right);
+    assert_true(runner_stream(runner, next, INFINITY, keep, f, &f->diags));
+    assert_int_equal(f->done, ALL);
+    for (int i = 0; i < ALL; i++)
+        expect_status(f, i, i == 2 ? TRIAL_BUILD_FAILED : TRIAL_OK);
+    count_compilers(f, &compilations);
+    assert_in_range(compilations, 4, ALL);
+    runner_close(runner);
+}
+
+// What was begun and is not gone on with leaves nothing behind.
+static void test_dropped(void **state)
+{
+    Fixture *f = *state;
+    Trial trial;
+    Runner *runner = runner_open(&f->config, &f->diags);
+    for (int i = 0; i < 4; i++)
+        add_job(f, i == 1 ? "z[i] = a * x[i]; /* HANG */" : right);
+    assert_true(runner_begin(runner, next, f, &f->diags));
+    assert_true(runner_run_one(runner, &f->job[3], 0, &trial, NULL, &f->diags));
+    assert_int_equal(trial.status, TRIAL_OK);
+    trial_release(&trial);
+    assert_true(runner_begin(runner, next, f, &f->diags));
+    runner_close(runner);
+    assert_int_equal(f->done, 0);
+}
+
 // Compilers that have built their number of jobs are replaced: each builds 5 to 14, but for
 // the last two.
 static void test_worn_compilers(void **state)
@@ -385,7 +429,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
-        RIG_TEST(test_flow),     RIG_TEST(test_worn_compilers),
+        RIG_TEST(test_flow),     RIG_TEST(test_begun), RIG_TEST(test_dropped), RIG_TEST(test_worn_compilers),
         RIG_TEST(test_verdicts), RIG_TEST(test_hopeless),
         RIG_TEST(test_turns),    RIG_TEST(test_turns_between),
         RIG_TEST(test_alone),    RIG_TEST(test_images),

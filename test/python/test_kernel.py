@@ -117,6 +117,9 @@ def test_wrong_arrays(twice, store):
     assert (kernel(fixed) == 0).all()
     with pytest.raises(ValueError, match="read-only"):
         kernel(x, out=fixed)
+    room = numpy.zeros(1500, "float32")
+    with pytest.raises(forewarp.Error, match="x and out overlap, and kernels write out"):
+        kernel(room[:1000], out=room[500:])
 
 
 def test_dlpack(twice, store):

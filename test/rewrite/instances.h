@@ -524,6 +524,14 @@ static const Instance instances[] = {
      "0, join(w)), zip2(slide2(3, 1, pad2(1, 1, mirror, x)), y))",
      "root", "0"},
     {"separateFold",
+     "def p(x: [N][M]int, c: int) = map2(\\w -> reduce(+, 0, map(\\v -> v * v, join(w))), "
+     "slide2(4, 1, pad2(1, 2, c, x)))",
+     "root", "1"},
+    {"separateFold",
+     "def p(x: [N][M]int) = map2(\\w -> reduce(min, 9, join(w)) + reduce(+, 0, join(w)), "
+     "slide2(3, 1, pad2(2, 3, 7, x)))",
+     "root", "0"},
+    {"separateFold",
      "def p(x: [N]int) = map(\\w -> reduce(max, 0, w), slide(6, 1, pad(3, 2, 0, x)))",
      "root", "1"},
     {"separateFold",

@@ -31,7 +31,12 @@ def text(value: Any) -> str | None:
 
 def packed(value: str | os.PathLike[str] | None) -> Any:
     """A text or a path for the library; None is NULL."""
-    return ffi.NULL if value is None else ffi.new("char[]", os.fsencode(value))
+    if value is None:
+        return ffi.NULL
+    encoded = os.fsencode(value)
+    if b"\0" in encoded:
+        raise ValueError("a text for forewarp holds a null character")
+    return ffi.new("char[]", encoded)
 
 
 def taken(value: Any) -> str | None:

@@ -566,7 +566,8 @@ class Kernel:
         try:
             seen = _arrays.view(array, stream)
         except (TypeError, ValueError, BufferError) as wrong:
-            raise type(wrong)(f"{name} of {label}: {wrong}") from wrong
+            kind = ValueError if isinstance(wrong, ValueError) else TypeError
+            raise kind(f"{name} of {label}: {wrong}") from wrong
         if seen.dtype != argument.dtype and (seen.dtype, argument.dtype) != ("bool", "uint8"):
             raise TypeError(f"{name} of {label} has elements of {argument.dtype}, not {seen.dtype}")
         if not seen.dense:

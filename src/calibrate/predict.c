@@ -40,7 +40,9 @@ int problem_sample(const Problem *problem, const Binding *binding, int n, Bindin
         const char *name = problem->program->sizes.at[i].name;
         const Binding *given = binding_find(binding, n, name);
         SizeRange span = given ? binding_span(problem->program, given) : size_any;
-        int64_t value = !given ? OPEN_SAMPLE : given->value ? given->value : size_at(&span, 0.5);
+        int64_t value = !given         ? OPEN_SAMPLE
+                        : given->value ? given->value
+                                       : size_at(&span, 0.5);
         out[count++] = (Binding){name, value};
     }
     return count;

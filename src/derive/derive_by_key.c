@@ -90,8 +90,8 @@ static bool are_short(const Keyed *k)
 void add_keyed_params(Derivation *d, Diags *diags)
 {
     static const int64_t groups[] = {1, 4, 16, 64, 256, 1024, 2048, 4096};
-    static const int64_t lanes[] = {1, 2, 4, 8}, copies[] = {1, 2, 4, 8, 16, 32},
-                         beside[] = {1, 8, 16, 32, 64, 128};
+    static const int64_t lanes[] = {1, 2, 4, 8}, beside[] = {1, 8, 16, 32, 64, 128},
+                         copies[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
     const Keyed *k = &d->shape.keyed;
     const char *who[3] = {"item"};
     int n = 1;
@@ -131,6 +131,28 @@ static void choose_copies(const Derivation *d, Point *point)
         copies /= 2;
     if (derive_word(d, point, "keys", "group"))
         set_number(d, point, k->columns && copies >= 8 ? "beside" : "copies", copies);
+}
+
+// A copy for each item, or those of a row that items take side by side, if a multiprocessor
+// has room for two groups: nothing is updated by two items then.
+static bool choose_own(const Derivation *d, Point *point)
+{
+    enum { BESIDE = 32 };
+    const Keyed *k = &d->shape.keyed;
+    const int64_t items = derive_param(d, point, "lx"),
+                  lanes = derive_param(d, point, "lanes");
+    const int64_t beside = k->columns ? BESIDE : 1;
+    const int64_t copies = k->columns ? items * lanes / beside : items;
+    if (2.0 * (double)(copies * beside) * k->bytes > (double)d->device.local_bytes)
+        return false;
+    Point own = *point;
+    if (k->columns)
+        set_number(d, &own, "beside", beside);
+    set_number(d, &own, "copies", copies);
+    if (!space_valid(d->space, &own))
+        return false;
+    *point = own;
+    return true;
 }
 
 // As many groups as fill a GPU, but not so many that their arrays are most of the traffic.
@@ -186,15 +208,24 @@ bool keyed_first(const Derivation *d, int i, Point *point)
     static const struct {
         const char *keys;
         int lx, lanes, groups;
-    } first[] = {{"group", 256, 4, 1024}, {"group", 512, 4, 256}, {"group", 1024, 2, 256},
-                 {"all", 256, 4, 1024},   {"all", 256, 1, 1024},  {"item", 64, 1, 64}};
+        bool own;
+    } first[] = {{"group", 256, 4, 1024, true},
+                 {"group", 512, 2, 1024, true},
+                 {"group", 128, 4, 4096, true},
+                 {"group", 256, 4, 1024},
+                 {"group", 512, 4, 256},
+                 {"group", 1024, 2, 256},
+                 {"all", 256, 4, 1024},
+                 {"all", 256, 1, 1024},
+                 {"item", 64, 1, 64}};
     if (!d->shape.keyed.keys || i >= COUNTOF(first))
         return false;
     derive_single(d, point);
     set_values(d, point, "keys=%s lx=%d lanes=%d", first[i].keys, first[i].lx,
                first[i].lanes);
     choose_groups(d, point, first[i].groups);
-    choose_copies(d, point);
+    if (!first[i].own || !choose_own(d, point))
+        choose_copies(d, point);
     return true;
 }
 
@@ -204,8 +235,9 @@ bool keyed_first(const Derivation *d, int i, Point *point)
 static bool keyed_groups(DeriveWalk *w, Path at)
 {
     int64_t x = 0;
-    const int64_t by[] = {w->lanes, w->copies};
     const bool beside = w->keyed > 1 && reads_columns(walk_node(w, at));
+    const int64_t rows = beside ? MAX(w->keyed / w->lanes, 1) : 1;
+    const int64_t by[] = {w->lanes, w->copies, rows, w->line};
     if (beside && walk_apply(w, RULE_SPLIT_JOIN, at, &w->keyed, 1))
         at = walk_map_below(w, at);
     if (!walk_apply(w, RULE_MAP_WRG, at, &x, 1))
@@ -213,7 +245,7 @@ static bool keyed_groups(DeriveWalk *w, Path at)
     at = walk_below(w, at, CHILD_FUN);
     if (beside && walk_apply_plain(w, RULE_JOIN_BESIDE, at))
         at = walk_below(w, walk_below(w, at, 0), 0);
-    return walk_apply(w, RULE_REDUCE_BY_LCL, at, by, 2);
+    return walk_apply(w, RULE_REDUCE_BY_LCL, at, by, COUNTOF(by));
 }
 
 // Keyed folds of the elements of a map.

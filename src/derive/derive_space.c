@@ -560,7 +560,8 @@ static void note_prefix(const Expr *e, void *most)
         *terms = MAX(*terms, len);
 }
 
-// A GPU makes short prefixes in parts, too, and some of its points one value after the other.
+// A GPU makes short prefixes in parts, too, and some of its points one value after the
+// other.
 static int64_t prefix_terms(const Derivation *d)
 {
     int64_t most = 0;

@@ -74,7 +74,7 @@ static Builtin integer_builtin(Op op)
     case OP_MOD: return (Builtin){"fw_mod", "fw_mod"};
     case OP_MINIMUM: return (Builtin){"min", "fw_min"};
     case OP_MAXIMUM: return (Builtin){"max", "fw_max"};
-    default: return (Builtin){"abs", "abs"};
+    default: return (Builtin){"fw_abs", "fw_abs"};
     }
 }
 
@@ -471,8 +471,8 @@ static void put_integer_name(Printer *p, const KExpr *e)
     Builtin builtin = integer_builtin(e->op);
     Scalar scalar = e->type->scalar;
     const char *name = has_builtins(p) ? builtin.device : builtin.c;
-    if (e->op == OP_ABS && scalar == S_LONG && p->target->c_scalars)
-        name = "labs";
+    if (e->op == OP_ABS && p->target->doubts)
+        name = scalar == S_LONG && p->target->c_scalars ? "labs" : "abs";
     put(p, "%s", name);
     if (name[0] == 'f' && !p->target->doubts) // fw_
         put(p, "%s",
@@ -681,9 +681,9 @@ static void put_integer_value(Printer *p, const KExpr *e, Prec prec)
     }
 }
 
-// Signed results that are too large wrap around. The languages leave them undefined, and
-// compilers conclude from that: v*1000000000/1000000000 became v.
-static bool wraps(const Printer *p, const KExpr *e)
+// The languages leave signed results that are too large undefined, and compilers conclude
+// from that: v*1000000000/1000000000 became v, and a sum of what is not negative >= 0.
+bool value_wraps(const Printer *p, const KExpr *e)
 {
     const ScalarInfo *info = &scalar_info[e->type->scalar];
     return e->kind == K_OP && info->kind == SCALAR_SIGNED && info->bytes >= 4 &&
@@ -700,7 +700,7 @@ static void put_unsigned(Printer *p, const KExpr *e, Prec prec)
         put(p, "%" PRId64 "u", number);
         return;
     }
-    if (!wraps(p, e)) {
+    if (!value_wraps(p, e)) {
         open_paren(p, prec > PREC_UNARY);
         put(p, "(%s)", unsigned_text(p, e->type->scalar));
         put_value(p, e, PREC_UNARY);
@@ -713,7 +713,7 @@ static void put_unsigned(Printer *p, const KExpr *e, Prec prec)
         put_unsigned(p, e->arg[0], own);
     put(p, e->op == OP_MUL || e->op == OP_NEG ? "%s" : " %s ", op_info[e->op].text);
     const KExpr *last = e->arg[e->n - 1];
-    put_unsigned(p, last, e->op == OP_NEG && !wraps(p, last) ? own : own + 1);
+    put_unsigned(p, last, e->op == OP_NEG && !value_wraps(p, last) ? own : own + 1);
     close_paren(p, prec > own);
 }
 
@@ -722,10 +722,9 @@ static bool changes_type(const Printer *p, const KExpr *e)
 {
     const ScalarInfo *info = &scalar_info[e->type->scalar];
     bool least = e->op == OP_MINIMUM || e->op == OP_MAXIMUM;
-    return info->bytes < 4 || wraps(p, e) ||
+    return info->bytes < 4 || value_wraps(p, e) ||
            (e->op == OP_SHL && info->kind == SCALAR_SIGNED) ||
-           (least && e->type->scalar == S_UINT && !has_builtins(p)) ||
-           (e->op == OP_ABS && has_builtins(p));
+           (least && e->type->scalar == S_UINT && !has_builtins(p));
 }
 
 static void put_integer_op(Printer *p, const KExpr *e, Prec prec)
@@ -734,7 +733,7 @@ static void put_integer_op(Printer *p, const KExpr *e, Prec prec)
     open_paren(p, paren);
     if (cast)
         put(p, "(%s)", scalar_text(p, e->type->scalar));
-    if (wraps(p, e))
+    if (value_wraps(p, e))
         put_unsigned(p, e, PREC_UNARY);
     else
         put_integer_value(p, e, cast ? PREC_UNARY : prec);

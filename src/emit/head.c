@@ -54,6 +54,17 @@ static const Helper int_helper[] = {
      "    return (long)((unsigned long)a - (unsigned long)fw_divl(a, b)*(unsigned "
      "long)b);\n"
      "}\n"},
+    {{"fw_abs("},
+     "// That of the least int wraps.\n"
+     "@int fw_abs(int a)\n"
+     "{\n"
+     "    return a < 0 ? (int)-(unsigned)a : a;\n"
+     "}\n"},
+    {{"fw_absl("},
+     "@long fw_absl(long a)\n"
+     "{\n"
+     "    return a < 0 ? (long)-(unsigned long)a : a;\n"
+     "}\n"},
 };
 
 static bool needed(const Helper *helper, const Uses *uses)

@@ -132,6 +132,8 @@ void put_conds(Printer *p, const Arith *const *cond, int n, Prec prec);
 const char *index_type(const Printer *p); // int or long
 
 // expr.c
+// Is it a signed result that wraps around where it is too large?
+bool value_wraps(const Printer *p, const KExpr *e);
 void put_value(Printer *p, const KExpr *value, Prec prec);
 void put_element(Printer *p, const Buffer *buffer, const Arith *index); // `a[i]`
 bool by_value(const Printer *p, const Buffer *buffer); // then its name is the element

@@ -168,16 +168,18 @@ static void put_declaration(Printer *p, const Stm *stm)
 }
 
 // Whether `to += x` says what `to = to + x` does; a bf16 is no number to the target.
-static bool may_accumulate(const KExpr *e)
+static bool may_accumulate(const Printer *p, const KExpr *e)
 {
-    return e->kind == K_OP && e->op == OP_ADD && e->type->scalar != S_BF16;
+    return e->kind == K_OP && e->op == OP_ADD && e->type->scalar != S_BF16 &&
+           !value_wraps(p, e);
 }
 
 // `v += x` where v + x is assigned to v.
 static void put_assignment(Printer *p, const Stm *stm)
 {
     const KExpr *e = stm->value;
-    bool adds = may_accumulate(e) && e->arg[0]->kind == K_VAR && e->arg[0]->var == stm->var;
+    bool adds =
+        may_accumulate(p, e) && e->arg[0]->kind == K_VAR && e->arg[0]->var == stm->var;
     put_form(p, "%n %s %v;\n", stm->var->name, adds ? "+=" : "=", adds ? e->arg[1] : e);
 }
 
@@ -493,7 +495,7 @@ static void put_if(Printer *p, const Stm *stm)
 
 static void put_scalar_store(Printer *p, const Stm *stm, int lane)
 {
-    const KExpr *e = stm->value, *to = may_accumulate(e) ? e->arg[0] : e;
+    const KExpr *e = stm->value, *to = may_accumulate(p, e) ? e->arg[0] : e;
     bool adds = to != e && to->kind == K_LOAD && to->buffer == stm->buffer &&
                 to->arith == stm->index && lane < 0;
     p->lane = lane;

@@ -161,7 +161,7 @@ static bool has_body(const Program *program)
 void put_updates(Buf *out, const Target *target, const Program *program, const Uses *uses)
 {
     size_t before = out->len;
-    static const Pattern by_key[] = {P_REDUCEBY, P_REDBYGLB, P_REDBYLCL};
+    static const Pattern by_key[] = {P_REDUCEBY, P_REDBYGLB, P_REDBYLCL, P_REDBYOWN};
     bool any = false;
     for (int i = 0; i < COUNTOF(by_key) && target->threads && has_body(program); i++)
         any |= expr_find_pattern(program->main->body, by_key[i]) != NULL;

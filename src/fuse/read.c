@@ -315,6 +315,8 @@ static void take_defs(ScriptReader *r)
 static void read_variables(ScriptReader *r)
 {
     Name name = take_name(r, "a type");
+    if (r->failed)
+        return;
     const TypeName *type = find_type(r, name.text);
     if (!type) {
         r->failed =

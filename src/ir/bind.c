@@ -236,11 +236,10 @@ static bool check_range(const Bind *b, const SizeDecl *size, const Binding *bind
 {
     SizeRange range = binding_range(size, binding);
     if (range.low > range.high)
-        return diag_error(b->diags, size->span, "T022",
-                          "size %s: there is no multiple of %" PRId64 " from %" PRId64
-                          " to %" PRId64,
-                          binding->name, range.multiple, binding->range.low,
-                          binding->range.high);
+        return diag_error(
+            b->diags, size->span, "T022",
+            "size %s: there is no multiple of %" PRId64 " from %" PRId64 " to %" PRId64,
+            binding->name, range.multiple, binding->range.low, binding->range.high);
     bool inside = size_within(&size->range, range.low) &&
                   size_within(&size->range, range.high) &&
                   range.multiple % size->range.multiple == 0;

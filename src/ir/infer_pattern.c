@@ -746,6 +746,7 @@ const Type *infer_pattern(Infer *in, Expr *e, const Type *want)
     case P_SCANSEQ: return infer_scan(in, e, want);
     case P_REDUCEBY: return infer_reduce_by(in, e, want);
     case P_REDBYGLB:
+    case P_REDBYOWN:
     case P_REDBYLCL: return infer_update(in, e, want);
     case P_ITERATE:
     case P_ITERSTREAM: return infer_iterate(in, e, want);

@@ -511,6 +511,7 @@ static Val eval_pattern(Interp *in, const Expr *e, const InterpEnv *env)
     case P_SCANSEQ: return eval_scan(in, e, arg[0], arg[1].view, env);
     case P_REDUCEBY: return eval_reduce_by(in, e, arg[0], arg[1].view, env);
     case P_REDBYGLB:
+    case P_REDBYOWN:
     case P_REDBYLCL: return eval_update(in, e, arg[0], arg[1].view, env);
     case P_ITERATE:
     case P_ITERSTREAM: return eval_iterate(in, e, arg[0], env);

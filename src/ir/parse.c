@@ -396,7 +396,8 @@ static SizeRange parse_range(Parser *p)
     if (accept_word(p, "multiple"))
         range.multiple = take_integer(p, "what the size is a multiple of");
     if (!p->failed && !size_range_settle(&range))
-        fail(p, span_since(p, span), "P019", "no size from 1 to %d is in this range",
+        fail(p, span_since(p, span), "P019",
+             "a range of sizes begins at 1 or more, ends at %d or less, and holds a size",
              INT32_MAX);
     return range;
 }

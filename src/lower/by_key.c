@@ -6,7 +6,8 @@
 //           work-item. reduceByGlb and reduceByLcl are given an array that is filled, and
 //           elements in short rows, one of which an item takes at a time: it reads all of a
 //           row before the first update, so that the loads wait for one another's no longer
-//           than they must. Their updates are atomic, as others change the same element.
+//           than they must. Their updates are atomic, as others change the same element;
+//           those of reduceByOwn are not.
 //
 // A key outside of the array updates nothing.
 
@@ -127,7 +128,8 @@ static void gen_in_order(Lower *l, const Expr *expr, const Env *env, const View 
 
 static void update_all(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
-    KeyedFold k = {expr, env, eval(l, expr->arg[1], env), out, NULL, true};
+    KeyedFold k = {expr, env,  eval(l, expr->arg[1], env),
+                   out,  NULL, expr->pattern != P_REDBYOWN};
     if (l->failed)
         return;
     bool begun = kernel_begin(l, expr);
@@ -144,7 +146,7 @@ const View *eval_by_key(Lower *l, const Expr *expr, const Env *env)
         return lower_fail(l, expr->span, "L026", "`%s` updates an array in memory",
                           pattern_info[expr->pattern].text);
     update_all(l, expr, env, array);
-    if (expr->pattern == P_REDBYLCL && l->kernel) {
+    if (expr->pattern != P_REDBYGLB && l->kernel) {
         add_barrier(l);
         l->shared_tile = true;
     }

@@ -438,6 +438,7 @@ static const View *eval_pattern(Lower *l, const Expr *expr, const Env *env)
     case P_REDLANES: return gen_lanes(l, expr, env);
     case P_LOOKBACK: return gen_look_back(l, expr, env);
     case P_REDBYGLB:
+    case P_REDBYOWN:
     case P_REDBYLCL: return eval_by_key(l, expr, env);
     case P_ITERATE:
     case P_ITERSTREAM: return eval_iterate(l, expr, env);
@@ -771,6 +772,7 @@ static void gen_pattern(Lower *l, const Expr *expr, const Env *env, const View *
         break;
     case P_REDUCEBY:
     case P_REDBYGLB:
+    case P_REDBYOWN:
     case P_REDBYLCL:
         if (!gen_by_key(l, expr, env, out))
             gen_view(l, expr, env, out);

@@ -141,6 +141,7 @@ static LoopKind pattern_loop(Pattern pattern)
     case P_REDBYGLB: return LOOP_GLB;
     case P_MAPWRG: return LOOP_WRG;
     case P_MAPLCL:
+    case P_REDBYOWN:
     case P_REDBYLCL: return LOOP_LCL;
     default: return LOOP_SEQ;
     }

@@ -262,10 +262,21 @@ static const View *at_pad(Lower *l, const View *view, const Arith *index)
 }
 
 // take and drop, and the writing side of take, go one dimension at a time.
+// Is the place of an element read from memory? That is read before a guard opens.
+static bool is_scattered(const View *view)
+{
+    for (; view && view->kind != V_MEM; view = view->src)
+        if (view->pattern == P_SCATTER && view->expr)
+            return true;
+    return false;
+}
+
 static const View *at_part(Lower *l, const View *view, const Arith *index)
 {
     const Arith *i =
         view->pattern == P_DROP ? arith_add(l->ctx, index, view->num[0]) : index;
+    if (view->kind == V_CROP && is_scattered(view->src))
+        i = arith_min(l->ctx, i, arith_addc(l->ctx, view->num[0], -1));
     const View *src = view_elem(l, view->src, i);
     if (view->dims > 1) {
         View *rest = view_copy(l, view, view->type->elem);

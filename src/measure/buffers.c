@@ -289,8 +289,11 @@ static void compare(const DeviceBuffers *s, const DeviceBuffer *b,
     if (check.wrong <= b->spared)
         return;
     verdict->right = false;
-    buf_printf(&verdict->why, "%s: element %lld is %.9g, must be %.9g", b->name,
-               (long long)check.first_wrong, check.got, check.want);
+    bool floating = scalar_info[b->scalar].floating;
+    buf_printf(&verdict->why,
+               floating ? "%s: element %lld is %.9g, must be %.9g"
+                        : "%s: element %lld is %.0f, must be %.0f",
+               b->name, (long long)check.first_wrong, check.got, check.want);
     if (b->bound)
         buf_printf(&verdict->why, " within %.3g", (double)b->bound[check.first_wrong]);
     if (b->spared)

@@ -231,8 +231,8 @@ typedef struct Runner Runner;
 
 // Opens the device in a worker; NULL with a diagnostic. Owner: the caller. Buffers
 // may follow by runner_fill. What they point to stays as it is until others follow, or the
-// runner is closed: workers map what lies in shared memory (arena_shared), and have files of
-// the rest.
+// runner is closed: workers map what lies in shared memory (arena_shared), and have files
+// of the rest.
 Runner *runner_open(const RunnerConfig *config, Diags *diags);
 void runner_close(Runner *runner);
 // Goes on with the buffers and the tolerance of another configuration of the same device;

@@ -31,11 +31,11 @@
 #include <unistd.h>
 
 enum {
-    AHEAD = 3,          // parcels a compiler may be ahead of the worker that runs
-    STARTS_MAX = 3,     // attempts to start a worker without one success
-    JOBS_WORKER = 8,    // that one more worker of a CPU is worth
-    SECOND = 4,         // times the limit on a clock, for the second attempt
-    SLICE = 8,          // of the time left, for the samples of one job: fewer of slow ones
+    AHEAD = 3,       // parcels a compiler may be ahead of the worker that runs
+    STARTS_MAX = 3,  // attempts to start a worker without one success
+    JOBS_WORKER = 8, // that one more worker of a CPU is worth
+    SECOND = 4,      // times the limit on a clock, for the second attempt
+    SLICE = 8,       // of the time left, for the samples of one job: fewer of slow ones
 };
 static const double OPEN_LIMIT_S = 120, JOINT_LIMIT_S = 0.5, MOMENT_S = 0.3;
 // Compiling takes jobs for so long at once; the weight of a new time in their mean.

@@ -29,7 +29,8 @@ static int add_buffers(const Problem *problem, const char *name, const Type *typ
     int n = MIN(type_planes(arena, type, plane, PLANES_MOST), PLANES_MOST);
     for (int k = 0; k < n; k++) {
         const Type *scalar = type_leaf(plane[k]);
-        buffer[k] = (RunnerBuffer){.name = name, .scalar = scalar->scalar};
+        const char *own = n > 1 ? arena_printf(arena, "%s_%d", name, k) : name;
+        buffer[k] = (RunnerBuffer){.name = own, .scalar = scalar->scalar};
         arith_is_const(type_count(problem->ir->arith, plane[k]), &buffer[k].count);
     }
     return n;

@@ -266,34 +266,42 @@ static Expr *filled(Rewrite *rw, const Expr *keyed, Pattern items, int64_t copie
                 counting(rw, arith_mulc(rw->ir->arith, keyed->num[0], copies)));
 }
 
-// Rows of elements with keys of one copy or another of the array, which lie key by key:
-// the rows have the copies in turns.
+// Rows of elements with keys of one copy or another of the array: the rows have the copies
+// in turns, so many side by side the same. The copies of a key lie side by side, or, where
+// rows do, the copies as a whole, so that items side by side update what lies so.
 static Expr *by_copies(Rewrite *rw, const Expr *keyed, Expr *rows, const Arith *count,
-                       int64_t copies)
+                       int64_t copies, int64_t beside)
 {
     Param *t = fresh(rw, "t"), *e = fresh(rw, "e");
-    Expr *key = expr_op(rw->ir, OP_MINIMUM, part_of(rw, e, 2, 0),
-                        expr_num(rw->ir, keyed->num[0]), NULL);
-    key = expr_op(rw->ir, OP_MAXIMUM, key, expr_literal(rw->ir, -1, false), NULL);
-    Expr *copy = arith_of(rw, OP_MOD, part_of(rw, t, 2, 0), copies);
-    Expr *item[] = {expr_op(rw->ir, OP_ADD, arith_of(rw, OP_MUL, key, copies), copy, NULL),
-                    part_of(rw, e, 2, 1)};
-    Expr *row = make_map(rw, 1, make_lambda(rw, e, expr_tuple(rw->ir, item, 2)),
+    Expr *row = part_of(rw, t, 2, 0), *key = part_of(rw, e, 2, 0);
+    const Arith *k = keyed->num[0];
+    row = beside > 1 ? arith_of(rw, OP_DIV, row, beside) : row;
+    Expr *copy = arith_of(rw, OP_MOD, row, copies);
+    if (beside > 1) {
+        copy = expr_op(rw->ir, OP_MUL, copy, expr_num(rw->ir, k), NULL);
+        key = key_if_valid(rw, e, k, expr_op(rw->ir, OP_ADD, copy, key, NULL));
+    } else {
+        key = expr_op(rw->ir, OP_MINIMUM, key, expr_num(rw->ir, k), NULL);
+        key = expr_op(rw->ir, OP_MAXIMUM, key, expr_literal(rw->ir, -1, false), NULL);
+        key = expr_op(rw->ir, OP_ADD, arith_of(rw, OP_MUL, key, copies), copy, NULL);
+    }
+    Expr *item[] = {key, part_of(rw, e, 2, 1)};
+    Expr *all = make_map(rw, 1, make_lambda(rw, e, expr_tuple(rw->ir, item, 2)),
                          part_of(rw, t, 2, 1));
     Expr *part[] = {counting(rw, count), rows};
-    return make_map(rw, 1, make_lambda(rw, t, row), make_zip(rw, 1, part, 2));
+    return make_map(rw, 1, make_lambda(rw, t, all), make_zip(rw, 1, part, 2));
 }
 
 // An array that all work-items update, each by a row of `near` elements at a time.
 static Expr *updated(Rewrite *rw, const Expr *keyed, Pattern p, Expr *array, int64_t near,
-                     int64_t copies)
+                     int64_t copies, int64_t beside)
 {
     const Arith *n = num(rw, near);
     Expr *rows = rows_of(rw, keyed->arg[1], n);
     if (copies > 1)
-        rows =
-            by_copies(rw, keyed, rows,
-                      arith_ceil_div(rw->ir->arith, len_of(keyed->arg[1], 0), n), copies);
+        rows = by_copies(rw, keyed, rows,
+                         arith_ceil_div(rw->ir->arith, len_of(keyed->arg[1], 0), n), copies,
+                         beside);
     return expr_pattern(rw->ir, p, 1, 0, NULL, copy_of(rw, keyed->fun),
                         (Expr *[]){array, rows}, 2);
 }
@@ -308,24 +316,56 @@ static bool may_update(const Expr *at, const RuleArgs *args)
 Expr *rule_reduceByGlb(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     return may_update(at, args) && at_host(rw)
-               ? updated(rw, at, P_REDBYGLB, filled(rw, at, P_MAPGLB, 1), args->at[0], 1)
+               ? updated(rw, at, P_REDBYGLB, filled(rw, at, P_MAPGLB, 1), args->at[0], 1, 1)
                : NULL;
+}
+
+// Are these keyed folds that lie side by side (joinBeside), `count` of them, whose elements
+// come row by row? Those of a row then have keys of different folds.
+static bool are_beside(Rewrite *rw, const Expr *keyed, int64_t count)
+{
+    const Expr *rows = keyed->arg[1], *each;
+    if (!expr_is(rows, P_JOIN) || !expr_is(rows->arg[0], P_TRANSPOSE))
+        return false;
+    rows = rows->arg[0]->arg[0];
+    each = expr_is(rows, P_MAP) ? rows->fun->arg[0] : NULL;
+    if (!each || !expr_is(each, P_MAP) || each->fun->arg[0]->kind != E_TUPLE ||
+        rows->type->len != num(rw, count))
+        return false;
+    const Expr *key = each->fun->arg[0]->arg[0], *in = rows->arg[0];
+    const Expr *sum = key->kind == E_OP && key->op == OP_SELECT ? key->arg[1] : NULL;
+    return sum && sum->op == OP_ADD && sum->arg[1]->kind == E_GET &&
+           sum->arg[1]->index == 0 &&
+           expr_is_use(sum->arg[1]->arg[0], rows->fun->params[0]) &&
+           is_dims(in, P_ZIP, 1) && expr_is(in->arg[0], P_ARRAY) &&
+           expr_is_use(in->arg[0]->fun->arg[0], in->arg[0]->fun->params[0]);
+}
+
+// Does each of g items have elements of the array that no other updates? A row is an
+// item's, and the next one g rows later.
+static bool have_own(Rewrite *rw, const Expr *at, int64_t near, int64_t copies,
+                     int64_t beside, int64_t g)
+{
+    return copies * beside == g && (beside == 1 || are_beside(rw, at, near * beside));
 }
 
 Expr *rule_reduceByLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     enum { COPIES_MOST = 1024 };
     if (!may_update(at, args) || !by_all_items(rw) || !arith_is_const(at->num[0], NULL) ||
-        args->at[1] < 1 || args->at[1] > COPIES_MOST)
+        args->at[1] < 1 || args->at[1] > COPIES_MOST || args->at[2] < 1 || args->at[3] < 1)
         return NULL;
-    const int64_t copies = args->at[1];
+    const int64_t near = args->at[0], copies = args->at[1], beside = args->at[2];
+    Pattern by =
+        have_own(rw, at, near, copies, beside, args->at[3]) ? P_REDBYOWN : P_REDBYLCL;
     Expr *array = make1(rw, P_TOLOCAL, filled(rw, at, P_MAPLCL, copies));
-    Expr *all = updated(rw, at, P_REDBYLCL, array, args->at[0], copies);
+    Expr *all = updated(rw, at, by, array, near, copies, beside);
     if (copies == 1)
         return make(rw, P_MAPLCL, 1, NULL, make_identity(rw), all);
     Param *each = fresh(rw, "each");
     Expr *join = make_reduce(rw, P_REDSEQ, joins_parts(rw, at), start_value(rw, at->arg[0]),
                              use(rw, each));
-    return make(rw, P_MAPLCL, 1, NULL, make_lambda(rw, each, join),
-                make_sized(rw, P_SPLIT, num(rw, copies), all));
+    all = make_sized(rw, P_SPLIT, beside > 1 ? at->num[0] : num(rw, copies), all);
+    all = beside > 1 ? make1(rw, P_TRANSPOSE, all) : all;
+    return make(rw, P_MAPLCL, 1, NULL, make_lambda(rw, each, join), all);
 }

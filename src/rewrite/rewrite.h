@@ -37,7 +37,7 @@ typedef enum {
     RULES
 } RuleId;
 
-enum { RULE_ARGS = 3 };
+enum { RULE_ARGS = 4 };
 
 typedef struct {
     int n;

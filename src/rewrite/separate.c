@@ -4,11 +4,11 @@
 // a map of its own, and the windows fold its results.
 //
 //   method  In several dimensions the last axis that the window is longer than 1 along goes
-//           apart. A border goes apart with its axis, so the first map has no more rows than
-//           the array; beyond them is what the fold of a row of constants comes to. Along a single axis the first map folds short runs of elements, and a
-//           window folds the runs that stand side by side and what is left. Elements are
-//           folded in the order of the program. Several folds of the same windows have one
-//           first map.
+//           apart. A border goes apart with its axis, so the first map has no more rows
+//           than the array; beyond them is what the fold of a row of constants comes to.
+//           Along a single axis the first map folds short runs of elements, and a window
+//           folds the runs that stand side by side and what is left. Elements are folded in
+//           the order of the program. Several folds of the same windows have one first map.
 //   source  separable filters; Halide (Ragan-Kelley et al., PLDI 2013), section 2
 
 #include "rewrite/internal.h"
@@ -326,7 +326,8 @@ static Expr *second_windows(Rewrite *rw, const Separable *s, Param *rows)
     const Expr *border = border_of(s);
     if (border)
         in = layout_along(rw, s, border, false, no_border,
-                          is_constant(border) ? row_beyond(rw, s, border->arg[0]) : NULL, in);
+                          is_constant(border) ? row_beyond(rw, s, border->arg[0]) : NULL,
+                          in);
     return layout_along(rw, s, s->slide, false, no_window, NULL, in);
 }
 

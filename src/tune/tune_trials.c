@@ -288,7 +288,8 @@ bool tune_take_trial(Tune *t, bool told, const Point *point, Trial *trial)
     record(t, point, trial->status, trial->time_ns, trial->max_error, &trial->measures);
     tell(t, told, point, trial->status, trial->time_ns, &trial->measures);
     tune_set_end(t, BUDGET_SEARCH);
-    if (t->options->on_trial && t->options->on_trial(t->options->user, text, trial))
+    if (t->options->on_trial && !t->stopped &&
+        t->options->on_trial(t->options->user, text, trial))
         t->stopped = true;
     tune_report(t, "search", trial->status, trial->time_ns);
     return ok;

@@ -170,6 +170,8 @@ static const struct {
      "41 61"},
     {"reduceByLcl(max, array(2, \\i -> 35.0), split(1, zip(array(N, \\i -> i % 2), a)))",
      "35 40"},
+    {"reduceByOwn(+, array(2, \\i -> 1.0), split(1, zip(array(N, \\i -> i % 2), a)))",
+     "41 61"},
     {"a |> iterateStream(3, 2, 1, 1, \\v -> map(\\x -> x + 1, v))", "13 23 33 43"},
     {"a |> mapSeqSlide(3, 1, \\w -> w[0] + w[2])", "40 60"},
     {"a |> mapSeqSlide(2, 2, \\w -> w[1])", "20 40"},

@@ -184,6 +184,7 @@ static const char *const round_trips[] = {
     "zip(array(N, \\k -> k), x) |> reduceBy(M, \\s v -> s + v, 0.0)",
     "reduceByGlb(+, y, split(2, zip(array(N, \\k -> k), x)))",
     "reduceByLcl(+, y, split(2, zip(array(N, \\k -> k), x)))",
+    "reduceByOwn(+, y, split(2, zip(array(N, \\k -> k), x)))",
     "x |> mapSeqSlide(3, 1, reduceSeq(+, 0))",
     "x |> iterateStream(3, 2, 4, 64, \\v -> map(\\e -> e + f, v))",
     // operations, precedence, literals

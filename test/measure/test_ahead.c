@@ -429,7 +429,8 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
-        RIG_TEST(test_flow),     RIG_TEST(test_begun), RIG_TEST(test_dropped), RIG_TEST(test_worn_compilers),
+        RIG_TEST(test_flow),     RIG_TEST(test_begun),
+        RIG_TEST(test_dropped),  RIG_TEST(test_worn_compilers),
         RIG_TEST(test_verdicts), RIG_TEST(test_hopeless),
         RIG_TEST(test_turns),    RIG_TEST(test_turns_between),
         RIG_TEST(test_alone),    RIG_TEST(test_images),

@@ -400,12 +400,12 @@ static const Instance instances[] = {
     {"reduceByLcl",
      "def p(x: [N][M]int) = mapWrg0(\\r -> reduceBy(5, +, 0, map(\\v -> (v % 6, v), r)), "
      "x)",
-     "f", "1248 124"},
+     "f", "1248 124 12 8"},
     {"reduceByLcl",
      "def p(x: [N][M]int) = mapWrg0(\\r -> reduceBy(5, \\(s, m) v -> (s + v, min(m, v)), "
      "(0, "
      "999), map(\\v -> (v % 6, v), r)), x)",
-     "f", "38 13"},
+     "f", "38 13 1 3"},
     {"reduceLanes", "def p(x: [N][M]int) = mapWrg0(\\r -> 2 * reduce(+, 0, r), x)", "f.1",
      "1238 124"},
     {"reduceLcl",

@@ -16,7 +16,7 @@ struct ArenaBlock {
 
 struct Arena {
     ArenaBlock *first, *last;
-    Shared *shared; // the last of them
+    SharedBlock *shared; // the last of them
 };
 
 enum { BLOCK_BYTES = 32 * 1024, SHARED_LEAST = 1 << 20 };
@@ -128,7 +128,7 @@ void *arena_raw(Arena *arena, size_t size)
 
 void *arena_shared(Arena *arena, size_t size)
 {
-    Shared *made = size < SHARED_LEAST ? NULL : shared_new(size, arena->shared);
+    SharedBlock *made = size < SHARED_LEAST ? NULL : shared_new(size, arena->shared);
     if (!made)
         return arena_raw(arena, size);
     arena->shared = made;

@@ -57,12 +57,12 @@ FW_NORETURN void bug_at(const char *file, int line, const char *format, ...)
 // arena.c: memory by lifetime ---------------------------------------------------
 
 typedef struct Arena Arena;
-typedef struct Shared Shared;
+typedef struct SharedBlock SharedBlock;
 
 typedef struct {
     void *block;
     size_t used;
-    Shared *shared;
+    SharedBlock *shared;
 } ArenaMark;
 
 // Marks of locals, which give back what they hold at the end of their block, however it is
@@ -93,9 +93,9 @@ void arena_reset(Arena *arena, ArenaMark mark);
 
 // shared.c: an arena's arrays that other processes can map; lists of them, from the last to
 // the first. NULL: the system gives none.
-Shared *shared_new(size_t bytes, Shared *below);
-Shared *shared_free(Shared *shared); // the one below it
-void *shared_at(const Shared *shared);
+SharedBlock *shared_new(size_t bytes, SharedBlock *below);
+SharedBlock *shared_free(SharedBlock *shared); // the one below it
+void *shared_at(const SharedBlock *shared);
 // The path by which another process of this user opens the array that is there as a file,
 // to read or to write; NULL: it cannot, or no shared array begins there. Owner: arena.
 char *shared_path(const void *at, Arena *arena);

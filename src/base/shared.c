@@ -10,15 +10,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-struct Shared {
-    Shared *below, *next; // of its arena; of all
+struct SharedBlock {
+    SharedBlock *below, *next; // of its arena; of all
     void *at;
     size_t bytes;
     int fd;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static Shared *all;
+static SharedBlock *all;
 
 static void *map_fd(int fd, size_t bytes)
 {
@@ -27,7 +27,7 @@ static void *map_fd(int fd, size_t bytes)
     return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 }
 
-Shared *shared_new(size_t bytes, Shared *below)
+SharedBlock *shared_new(size_t bytes, SharedBlock *below)
 {
     int fd = memfd_create("forewarp", MFD_CLOEXEC);
     void *at = map_fd(fd, bytes);
@@ -36,22 +36,22 @@ Shared *shared_new(size_t bytes, Shared *below)
             close(fd);
         return NULL;
     }
-    Shared *made = xmalloc(sizeof *made);
+    SharedBlock *made = xmalloc(sizeof *made);
     pthread_mutex_lock(&lock);
-    *made = (Shared){.below = below, .next = all, .at = at, .bytes = bytes, .fd = fd};
+    *made = (SharedBlock){.below = below, .next = all, .at = at, .bytes = bytes, .fd = fd};
     all = made;
     pthread_mutex_unlock(&lock);
     return made;
 }
 
-void *shared_at(const Shared *shared)
+void *shared_at(const SharedBlock *shared)
 {
     return shared->at;
 }
 
-Shared *shared_free(Shared *shared)
+SharedBlock *shared_free(SharedBlock *shared)
 {
-    Shared *below = shared->below, **p = &all;
+    SharedBlock *below = shared->below, **p = &all;
     pthread_mutex_lock(&lock);
     while (*p != shared)
         p = &(*p)->next;
@@ -67,7 +67,7 @@ Shared *shared_free(Shared *shared)
 char *shared_path(const void *at, Arena *arena)
 {
     pthread_mutex_lock(&lock);
-    const Shared *found = all;
+    const SharedBlock *found = all;
     while (found && found->at != at)
         found = found->next;
     const int shared = found ? found->fd : -1;

@@ -450,6 +450,10 @@ static void derive_map(DeriveWalk *w, Path at)
         return;
     if (w->lists && walk_apply(w, RULE_TILE_LIST, at, (int64_t[]){w->line, LIST_NEAR}, 2))
         return;
+    if (derive_keyed_parts(w, at)) {
+        derive_map(w, walk_below(w, at, 1));
+        return;
+    }
     if (derive_scan_rows(w, at) || derive_keyed_map(w, at) || derive_fold_parts(w, at))
         return;
     if (derive_chain(w, at))

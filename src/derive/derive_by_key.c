@@ -259,6 +259,30 @@ bool derive_keyed_map(DeriveWalk *w, Path at)
            walk_apply(w, RULE_MAP_GLB, at, &x, 1);
 }
 
+// Where the folds of a map are fewer groups than are wanted, groups fold parts of each.
+bool derive_keyed_parts(DeriveWalk *w, Path at)
+{
+    enum { TURNS = 8 }; // of a group, at least
+    const Expr *map = walk_node(w, at);
+    int64_t folds, elements, y = 1;
+    if (w->deep || w->keys != KEYS_GROUP || !is_keyed_map(map) ||
+        !arith_is_const(map->type->len, &folds) ||
+        !arith_is_const(map->fun->arg[0]->arg[1]->type->len, &elements))
+        return false;
+    const int64_t beside = reads_columns(map) ? MAX(w->keyed, 1) : 1;
+    const int64_t blocks = MAX((folds + beside - 1) / beside, 1);
+    const int64_t most = elements * beside / MAX(w->line * w->lanes * TURNS, 1);
+    const int64_t parts = MIN(w->groups / blocks, most);
+    if (parts < 2)
+        return false;
+    const Rewriter before = rewriter_hold(&w->r);
+    return rewriter_end(
+        &w->r, &before,
+        walk_apply(w, RULE_KEYED_SPLIT, at, &parts, 1) &&
+            walk_apply(w, RULE_MAP_WRG, walk_below(w, at, 0), &y, 1) &&
+            keyed_groups(w, walk_below(w, walk_below(w, at, 0), CHILD_FUN)));
+}
+
 bool join_keyed(DeriveWalk *w, Path *at)
 {
     const Expr *map = walk_node(w, *at);

@@ -120,6 +120,40 @@ Expr *rule_reduceByParts(Rewrite *rw, const Expr *at, const RuleArgs *args)
                     make_map(rw, 1, make_lambda(rw, key, joined), columns));
 }
 
+// Keyed folds of each element of x are of its parts, which other maps join.
+Expr *rule_keyedSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    enum { PARTS_MOST = 1 << 20 };
+    const int64_t parts = args->at[0];
+    const Expr *keyed = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL;
+    Expr *join = keyed && expr_is(keyed, P_REDUCEBY) ? joins_parts(rw, keyed) : NULL;
+    Param *e = at->fun ? at->fun->params[0] : NULL;
+    if (!join || !at_host(rw) || parts < 1 || parts > PARTS_MOST ||
+        expr_mentions(keyed->arg[0], e) || expr_mentions(keyed->fun, e))
+        return NULL;
+    const Arith *n =
+        arith_ceil_div(rw->ir->arith, len_of(keyed->arg[1], 0), num(rw, parts));
+    if (arith_most(n) < 1)
+        return NULL;
+    Param *k = fresh(rw, "k"), *found = fresh(rw, "found"), *all = fresh(rw, "all"),
+          *key = fresh(rw, "key");
+    Expr *part = expr_at(rw->ir, rows_of(rw, keyed->arg[1], n), use(rw, k));
+    Expr *each = expr_pattern(rw->ir, P_REDUCEBY, 1, 0, keyed->num, copy_of(rw, keyed->fun),
+                              (Expr *[]){copy_of(rw, keyed->arg[0]), part}, 2);
+    Expr *folds =
+        make_map(rw, 1, copy_of(rw, make_lambda(rw, e, each)), copy_of(rw, at->arg[0]));
+    const Arith *count =
+        arith_ceil_div(rw->ir->arith, len_of(keyed->arg[1], 0), n); // none is empty
+    folds = make_map(rw, 1, make_lambda(rw, k, folds), counting(rw, count));
+    Expr *joined =
+        make_reduce(rw, P_REDUCE, join, start_value(rw, keyed->arg[0]), use(rw, key));
+    Expr *keys =
+        make_map(rw, 1, make_lambda(rw, key, joined), make1(rw, P_TRANSPOSE, use(rw, all)));
+    return expr_let(rw->ir, found, folds,
+                    make_map(rw, 1, make_lambda(rw, all, keys),
+                             make1(rw, P_TRANSPOSE, use(rw, found))));
+}
+
 // In words -------------------------------------------------------------------------------
 
 // `if a > b then a else b`, or the like, is the larger or the smaller of the two, one of

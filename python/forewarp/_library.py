@@ -35,7 +35,7 @@ def packed(value: str | os.PathLike[str] | None) -> Any:
         return ffi.NULL
     encoded = os.fsencode(value)
     if b"\0" in encoded:
-        raise ValueError("a text for forewarp holds a null character")
+        raise ValueError("a source, a path or another text holds a null character")
     return ffi.new("char[]", encoded)
 
 

@@ -89,7 +89,7 @@ static bool are_short(const Keyed *k)
 
 void add_keyed_params(Derivation *d, Diags *diags)
 {
-    static const int64_t groups[] = {1, 4, 16, 64, 256, 1024, 2048, 4096};
+    static const int64_t groups[] = {1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096};
     static const int64_t lanes[] = {1, 2, 4, 8}, beside[] = {1, 8, 16, 32, 64, 128},
                          copies[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
     const Keyed *k = &d->shape.keyed;

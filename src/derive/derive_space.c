@@ -570,10 +570,20 @@ static int64_t prefix_terms(const Derivation *d)
     return MIN(most, longest_chain(most));
 }
 
+// The reference folds keys in parts, too, whose lengths are of the data: several times as
+// many as keys have on average.
+static int64_t keyed_terms(const Derivation *d)
+{
+    enum { SKEW = 8, LEAST = 64 };
+    const Keyed *k = &d->shape.keyed;
+    const int64_t most = MIN(k->elements, longest_chain(k->elements));
+    return k->keys ? MIN(most, MAX(k->elements / k->keys * SKEW, LEAST)) : 0;
+}
+
 int64_t derive_terms(const Derivation *d)
 {
     const Shape *shape = &d->shape;
-    const int64_t least = MAX(prefix_terms(d), shape->windows);
+    const int64_t least = MAX(MAX(prefix_terms(d), shape->windows), keyed_terms(d));
     if (shape->product || !(shape->reduction || shape->rows || shape->scan))
         return least;
     int64_t terms = expr_fold_terms(d->program->main->body);

@@ -74,11 +74,13 @@ static bool fits(const Derivation *d)
     return d->shape.keyed.bytes <= (double)d->device.local_bytes;
 }
 
-// Groups without which an accumulator of floats would add up too many values.
+// Groups without which an accumulator of floats would add up too many values: if all keys have
+// as many, and also if one has nearly all.
 static int64_t groups_least(const Keyed *k)
 {
-    int64_t most = longest_chain(k->elements);
-    return k->coarse ? (k->elements + most - 1) / most : 1;
+    enum { STAGNANT = 1 << 22 };
+    const int64_t most = longest_chain(k->elements), each = k->elements / k->keys;
+    return k->coarse ? MAX((each + most - 1) / most, k->elements / STAGNANT + 1) : 1;
 }
 
 // Has the result few enough values of each key, if all keys have as many?
@@ -87,9 +89,14 @@ static bool are_short(const Keyed *k)
     return !k->coarse || k->elements / k->keys <= longest_chain(k->elements);
 }
 
-void add_keyed_params(Derivation *d, Diags *diags)
+void add_keyed_groups(Derivation *d)
 {
     static const int64_t groups[] = {1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096};
+    space_add_ints(d->space, "groups", groups, COUNTOF(groups));
+}
+
+void add_keyed_params(Derivation *d, Diags *diags)
+{
     static const int64_t lanes[] = {1, 2, 4, 8}, beside[] = {1, 8, 16, 32, 64, 128},
                          copies[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
     const Keyed *k = &d->shape.keyed;
@@ -104,7 +111,7 @@ void add_keyed_params(Derivation *d, Diags *diags)
         who[n++] = "all";
     space_add_words(d->space, "keys", who, n);
     if (space_find(d->space, "groups") < 0)
-        space_add_ints(d->space, "groups", groups, COUNTOF(groups));
+        add_keyed_groups(d);
     if (k->whole && groups_least(k) > 1)
         constrain(d, diags, "%sgroups * (1 + %d * (keys == 'item')) >= %lld",
                   all ? "keys == 'all' or " : "", ITEMS_OF_GROUP - 1,
@@ -155,14 +162,18 @@ static bool choose_own(const Derivation *d, Point *point)
     return true;
 }
 
-// As many groups as fill a GPU, but not so many that their arrays are most of the traffic.
+// As many groups as fill a GPU, but not so many that their arrays are most of the traffic;
+// that may be more than the elements where there are no more groups than multiprocessors.
 static void choose_groups(const Derivation *d, Point *point, int64_t most)
 {
+    enum { LEAST = 16, FEW = 8 };
     const Keyed *k = &d->shape.keyed;
-    while (most > 16 && (double)most * k->bytes > (double)k->elements)
-        most /= 4;
+    const double elements = (double)k->elements;
+    while (most > LEAST &&
+           (double)most * k->bytes > elements * (most > d->device.compute_units ? 1 : FEW))
+        most /= 2;
     while (most < groups_least(k))
-        most *= 4;
+        most *= 2;
     set_number(d, point, "groups", most);
 }
 

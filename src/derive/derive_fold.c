@@ -212,7 +212,10 @@ int64_t longest_chain(int64_t terms)
 void add_group_params(Derivation *d, Diags *diags)
 {
     static const int64_t groups[] = {1, 4, 16, 64, 256, 1024, 2048, 4096, 16384, 65536};
-    space_add_ints(d->space, "groups", groups, d->shape.order ? 10 : 8);
+    if (d->shape.keyed.keys && !d->shape.order)
+        add_keyed_groups(d);
+    else
+        space_add_ints(d->space, "groups", groups, d->shape.order ? 10 : 8);
     if (d->shape.whole > longest_chain(d->shape.whole))
         constrain(d, diags, "groups * lx * lanes * %lld >= %lld",
                   (long long)longest_chain(d->shape.whole), (long long)d->shape.whole);

@@ -150,6 +150,7 @@ bool strips_first(const Derivation *derivation, int i, Point *point);
 // those to try first.
 void note_keyed(Shape *shape, const Expr *expr);
 void add_keyed_params(Derivation *derivation, Diags *diags);
+void add_keyed_groups(Derivation *derivation); // how many groups fold by key
 void keyed_plain(const Derivation *derivation, Point *point);
 bool keyed_first(const Derivation *derivation, int i, Point *point);
 // Whether a product of the program can be done on matrix units is tried.

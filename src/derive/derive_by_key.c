@@ -74,8 +74,8 @@ static bool fits(const Derivation *d)
     return d->shape.keyed.bytes <= (double)d->device.local_bytes;
 }
 
-// Groups without which an accumulator of floats would add up too many values: if all keys have
-// as many, and also if one has nearly all.
+// Groups without which an accumulator of floats would add up too many values: if all keys
+// have as many, and also if one has nearly all.
 static int64_t groups_least(const Keyed *k)
 {
     enum { STAGNANT = 1 << 22 };

@@ -116,8 +116,8 @@ void derive_lets(DeriveWalk *w, Path *at, const Param *row,
 // is a map that follows the let.
 bool is_keyed_map(const Expr *expr);
 bool derive_keyed_map(DeriveWalk *w, Path at);
-// Its folds in parts, so that there are as many groups as the point says; what joins them is
-// still to be derived, below `at`. False: nothing was done.
+// Its folds in parts, so that there are as many groups as the point says; what joins them
+// is still to be derived, below `at`. False: nothing was done.
 bool derive_keyed_parts(DeriveWalk *w, Path at);
 bool join_keyed(DeriveWalk *w, Path *at); // those of a map are one: where it is
 bool derive_keyed(DeriveWalk *w, Path at);

@@ -398,7 +398,8 @@ static const Instance instances[] = {
     {"reduceLcl", "def p(x: [N][M]int) = mapWrg0(\\r -> 2 * reduce(+, 0, r), x)", "f.1",
      "1238 124"},
     {"keyedSplit",
-     "def p(x: [N][M]int) = map(\\r -> reduceBy(5, \\(s, m) v -> (s + v, min(m, v)), (0, 999), "
+     "def p(x: [N][M]int) = map(\\r -> reduceBy(5, \\(s, m) v -> (s + v, min(m, v)), (0, "
+     "999), "
      "map(\\v -> (v % 6, v), r)), x)",
      "root", "1347"},
     {"reduceByLcl",

@@ -13,7 +13,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -577,25 +579,36 @@ static double cores_in_use(const Executor *executor, const Job *job)
     return used;
 }
 
-// Also to an array that the controller has mapped, and which stays as long as it is.
 static bool write_file(const char *path, const char *bytes, size_t len)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    while (fd >= 0 && len > 0) {
-        ssize_t n = write(fd, bytes, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        bytes += n;
-        len -= (size_t)n;
-    }
-    return fd >= 0 && close(fd) == 0 && len == 0;
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    bool ok = fd >= 0 && file_put(fd, bytes, len);
+    return fd >= 0 && close(fd) == 0 && ok;
+}
+
+// An array that the controller has mapped, as a file that is there: NULL, it is none.
+static void *map_array(const char *path, size_t bytes)
+{
+    struct stat about;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    bool is_there = fd >= 0 && bytes > 0 && fstat(fd, &about) == 0 &&
+                    S_ISREG(about.st_mode) && (size_t)about.st_size >= bytes;
+    void *at = is_there ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                        : MAP_FAILED;
+    if (fd >= 0)
+        close(fd);
+    return at == MAP_FAILED ? NULL : at;
 }
 
 static DeviceStatus write_output(const DeviceBuffers *held, const DeviceBuffer *b,
                                  const char *path, Buf *log)
 {
+    void *array = map_array(path, b->bytes);
+    if (array) {
+        DeviceStatus status = held->kind->read(held->device, b->mem, array, b->bytes, log);
+        munmap(array, b->bytes);
+        return status;
+    }
     const void *data = held->kind->map(held->device, b->mem, b->bytes, log);
     if (!data)
         return DEV_FAILED;

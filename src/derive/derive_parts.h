@@ -146,6 +146,8 @@ bool derive_fold_first(const Derivation *derivation, int i, Point *point);
 void add_strip_params(Derivation *derivation, Diags *diags);
 void strips_plain(const Derivation *derivation, Point *point);
 bool strips_first(const Derivation *derivation, int i, Point *point);
+// Prefixes of few floats one after the other, for the reference.
+void order_prefixes(const Derivation *derivation, Point *point);
 // derive_by_key.c: keyed folds, or maps of them; their parameters, the plain choice and
 // those to try first.
 void note_keyed(Shape *shape, const Expr *expr);

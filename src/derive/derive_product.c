@@ -555,6 +555,7 @@ int product_first(const Derivation *d, Point *point, int max)
 void derive_reference(const Derivation *d, Point *point)
 {
     derive_single(d, point);
+    order_prefixes(d, point);
     if (d->shape.product && d->device.is_cpu) {
         set_loops(d, point, 1);
         order_plain(d, point);

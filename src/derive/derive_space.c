@@ -560,14 +560,37 @@ static void note_prefix(const Expr *e, void *most)
         *terms = MAX(*terms, len);
 }
 
-// A GPU makes short prefixes in parts, too, and some of its points one value after the
-// other.
-static int64_t prefix_terms(const Derivation *d)
+// Elements of the longest prefix that adds up floats.
+static int64_t longest_prefix(const Derivation *d)
 {
     int64_t most = 0;
-    if (!d->device.is_cpu || has_long_scan(d))
-        expr_each(d->program->main->body, note_prefix, &most);
-    return MIN(most, longest_chain(most));
+    expr_each(d->program->main->body, note_prefix, &most);
+    return most;
+}
+
+// Up to so many are added in order by the reference on a GPU, whose numbers then count them.
+enum { IN_ORDER_MOST = 1 << 15 };
+
+void order_prefixes(const Derivation *d, Point *point)
+{
+    const int64_t length = longest_prefix(d);
+    Point ordered = *point;
+    if (d->device.is_cpu || !length || length > IN_ORDER_MOST)
+        return;
+    space_set(d->space, &ordered, "prefix", "parts");
+    space_set(d->space, &ordered, "fold", "item");
+    set_number(d, &ordered, "share", 0);
+    set_number(d, &ordered, "parts", 1);
+    set_number(d, &ordered, "strip", 0);
+    if (space_valid(d->space, &ordered))
+        *point = ordered;
+}
+
+static int64_t prefix_terms(const Derivation *d)
+{
+    const int64_t length = longest_prefix(d);
+    bool in_parts = has_long_scan(d) || (!d->device.is_cpu && length > IN_ORDER_MOST);
+    return in_parts ? MIN(length, longest_chain(length)) : 0;
 }
 
 // The reference folds keys in parts, too, whose lengths are of the data: several times as

@@ -54,6 +54,8 @@ static const Case cases[] = {
      "0.25 * (w[0][1] + w[1][0] + w[1][2] + w[2][1]) - sqrt(abs(w[1][1])))",
      19, 23},
     {"def f(a: [N]float) = a |> scan(+, 0)", 700, 1},
+    {"def f(a: [N][M]float) = a |> map(scan(+, 0))", 9, 700},
+    {"def f(a: [N][M]float) = transpose(a) |> map(scan(+, 0))", 300, 9},
     {"def f(a: [N][M]float) = a |> map(\\r -> r |> map(\\x -> (0.5 * x, x)) |> scan(\\f g "
      "-> "
      "(f.0 * g.0, g.0 * f.1 + g.1), (1.0, 0.0)) |> map(\\f -> f.1))",

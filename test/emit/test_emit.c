@@ -325,7 +325,7 @@ static void test_operations(void **state)
     expect_c(b, op(b, OP_RSQRT, FLOAT, x, NULL, NULL), "fw_rsqrtf(x)");
     expect_cl(b, op(b, OP_DIV, ints, n, n, NULL), "fw_div(n, n)");
     expect_cl(b, op(b, OP_MOD, ints, n, n, NULL), "fw_mod(n, n)");
-    expect_cl(b, op(b, OP_ABS, ints, n, NULL, NULL), "(int)abs(n)");
+    expect_cl(b, op(b, OP_ABS, ints, n, NULL, NULL), "fw_abs(n)");
     expect_cl(b, op(b, OP_FLOAT, FLOAT, d, NULL, NULL), "(float)d");
     expect_cl(b, op(b, OP_FLOAT, FLOAT, x, NULL, NULL), "x");
     build_free(b);

@@ -114,7 +114,7 @@ static void test_diagnostics(void **state)
         {"mapGlb 1) @ root", "R001", 1, 8},
         {"mapGlb(1, x) @ root", "R003", 1, 11},
         {"mapGlb() @ root", "R003", 1, 7},
-        {"mapGlb(1, 2, 3, 4) @ root", "R003", 1, 17},
+        {"mapGlb(1, 2, 3, 4, 5) @ root", "R003", 1, 20},
         {"mapGlb(99999999999999999999) @ root", "R003", 1, 8},
         {"mapSeq(1) @ root", "R003", 1, 7},
         {"mapGlb(1, 0 @ root", "R001", 1, 13},

@@ -51,6 +51,7 @@ void note_keyed(Shape *shape, const Expr *expr)
     k->whole |= !map;
     if (map && reads_columns(expr))
         k->columns = MAX(k->columns, arith_most(expr->type->len));
+    k->row = MAX(k->row, keyed_row(keyed->arg[1]));
     k->shows |= order_shows(keyed);
     k->coarse |= order_shows(keyed) && has_scalar(elem, is_short_float);
     shape->dims = MAX(shape->dims, 1);
@@ -140,7 +141,7 @@ static void choose_copies(const Derivation *d, Point *point)
         set_number(d, point, k->columns && copies >= 8 ? "beside" : "copies", copies);
 }
 
-// A copy for each item, or those of a row that items take side by side, if a multiprocessor
+// A copy for each item, or for those that take a row of different keys, if a multiprocessor
 // has room for two groups: nothing is updated by two items then.
 static bool choose_own(const Derivation *d, Point *point)
 {
@@ -148,8 +149,8 @@ static bool choose_own(const Derivation *d, Point *point)
     const Keyed *k = &d->shape.keyed;
     const int64_t items = derive_param(d, point, "lx"),
                   lanes = derive_param(d, point, "lanes");
-    const int64_t beside = k->columns ? BESIDE : 1;
-    const int64_t copies = k->columns ? items * lanes / beside : items;
+    const int64_t beside = k->columns ? BESIDE : 1, row = k->columns ? beside : k->row;
+    const int64_t copies = row ? MAX(items * lanes / row, 1) : items;
     if (2.0 * (double)(copies * beside) * k->bytes > (double)d->device.local_bytes)
         return false;
     Point own = *point;
@@ -247,8 +248,10 @@ static bool keyed_groups(DeriveWalk *w, Path at)
 {
     int64_t x = 0;
     const bool beside = w->keyed > 1 && reads_columns(walk_node(w, at));
-    const int64_t rows = beside ? MAX(w->keyed / w->lanes, 1) : 1;
-    const int64_t by[] = {w->lanes, w->copies, rows, w->line};
+    const Expr *in = walk_node(w, at)->arg[0];
+    int64_t row = beside ? w->keyed : expr_is(in, P_SPLIT) ? keyed_row(in->arg[0]) : 0;
+    row = row % w->lanes || w->copies == 1 ? 1 : MAX(row / w->lanes, 1);
+    const int64_t by[] = {w->lanes, w->copies, row, w->line};
     if (beside && walk_apply(w, RULE_SPLIT_JOIN, at, &w->keyed, 1))
         at = walk_map_below(w, at);
     if (!walk_apply(w, RULE_MAP_WRG, at, &x, 1))

@@ -354,33 +354,82 @@ Expr *rule_reduceByGlb(Rewrite *rw, const Expr *at, const RuleArgs *args)
                : NULL;
 }
 
-// Are these keyed folds that lie side by side (joinBeside), `count` of them, whose elements
-// come row by row? Those of a row then have keys of different folds.
-static bool are_beside(Rewrite *rw, const Expr *keyed, int64_t count)
+// Is key `if c then a * m + x.0 else -1`, x.0 counting from 0?
+static bool counts_columns(const Expr *key, const Param *x, const Expr *in)
 {
-    const Expr *rows = keyed->arg[1], *each;
-    if (!expr_is(rows, P_JOIN) || !expr_is(rows->arg[0], P_TRANSPOSE))
-        return false;
-    rows = rows->arg[0]->arg[0];
-    each = expr_is(rows, P_MAP) ? rows->fun->arg[0] : NULL;
-    if (!each || !expr_is(each, P_MAP) || each->fun->arg[0]->kind != E_TUPLE ||
-        rows->type->len != num(rw, count))
-        return false;
-    const Expr *key = each->fun->arg[0]->arg[0], *in = rows->arg[0];
     const Expr *sum = key->kind == E_OP && key->op == OP_SELECT ? key->arg[1] : NULL;
     return sum && sum->op == OP_ADD && sum->arg[1]->kind == E_GET &&
-           sum->arg[1]->index == 0 &&
-           expr_is_use(sum->arg[1]->arg[0], rows->fun->params[0]) &&
+           sum->arg[1]->index == 0 && expr_is_use(sum->arg[1]->arg[0], x) &&
            is_dims(in, P_ZIP, 1) && expr_is(in->arg[0], P_ARRAY) &&
            expr_is_use(in->arg[0]->fun->arg[0], in->arg[0]->fun->params[0]);
 }
 
-// Does each of g items have elements of the array that no other updates? A row is an
-// item's, and the next one g rows later.
-static bool have_own(Rewrite *rw, const Expr *at, int64_t near, int64_t copies,
+// Keyed folds that lie side by side (joinBeside), whose elements come row by row: those of
+// a row have keys of different folds.
+static int64_t beside_of(const Expr *rows)
+{
+    int64_t count;
+    const Expr *map = expr_is(rows, P_TRANSPOSE) ? rows->arg[0] : NULL;
+    const Expr *each = map && expr_is(map, P_MAP) ? map->fun->arg[0] : NULL;
+    return each && expr_is(each, P_MAP) && each->fun->arg[0]->kind == E_TUPLE &&
+                   arith_is_const(map->type->len, &count) &&
+                   counts_columns(each->fun->arg[0]->arg[0], map->fun->params[0],
+                                  map->arg[0])
+               ? count
+               : 0;
+}
+
+// Rows of elements that are folded by themselves (reduceByElements).
+static int64_t elements_of(const Expr *rows)
+{
+    int64_t count;
+    const Expr *each = expr_is(rows, P_MAP) ? rows->fun->arg[0] : NULL;
+    const Expr *body = each && expr_is(each, P_MAP) ? each->fun->arg[0] : NULL;
+    return body && body->kind == E_TUPLE && arith_is_const(each->type->len, &count) &&
+                   counts_columns(body->arg[0], each->fun->params[0], each->arg[0])
+               ? count
+               : 0;
+}
+
+int64_t keyed_row(const Expr *elements)
+{
+    if (is_dims(elements, P_ZIP, 1)) // whole parts, the last with elements without a key
+        elements = elements->arg[0];
+    if (is_dims(elements, P_PAD, 1) && elements->mode == PAD_CONSTANT)
+        elements = elements->arg[1];
+    if (is_dims(elements, P_MAP, 1) && elements->fun->arg[0]->kind == E_GET)
+        elements = elements->arg[0];
+    if (!expr_is(elements, P_JOIN))
+        return 0;
+    return MAX(beside_of(elements->arg[0]), elements_of(elements->arg[0]));
+}
+
+// The elements of a keyed fold that begin with a row: itself, or a part of rows that a map
+// gives it.
+static const Expr *whole_rows(const Rewrite *rw, const Expr *elements)
+{
+    if (elements->kind != E_PARAM)
+        return elements;
+    for (const Context *c = rw->context; c; c = c->outer) {
+        if (c->child != CHILD_FUN || c->expr->fun->params[0] != elements->param)
+            continue;
+        const Expr *split = c->expr->arg[0];
+        int64_t row = is_dims(split, P_SPLIT, 1) ? keyed_row(split->arg[0]) : 0, n;
+        bool whole = row && arith_is_const(split->num[0], &n) && n % row == 0;
+        return whole ? split->arg[0] : NULL;
+    }
+    return NULL;
+}
+
+// Does each of g items have elements of the array that no other updates? It has `near` of
+// them, and those g * near further on. Copies are its own, or it stays in its columns.
+static bool have_own(const Rewrite *rw, const Expr *at, int64_t near, int64_t copies,
                      int64_t beside, int64_t g)
 {
-    return copies * beside == g && (beside == 1 || are_beside(rw, at, near * beside));
+    const Expr *rows = whole_rows(rw, at->arg[1]);
+    const int64_t row = rows ? keyed_row(rows) : 0;
+    return (copies * beside == g && (beside == 1 || row == near * beside)) ||
+           (copies == 1 && row && row % (near * g) == 0);
 }
 
 Expr *rule_reduceByLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)

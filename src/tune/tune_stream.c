@@ -151,7 +151,8 @@ static void close_stream(TrialStream *s)
 // that were asked for when all before them were known.
 bool tune_stream_begin(Tune *t, NextPoint *next, bool told)
 {
-    bool wanted = isfinite(t->budget_s) && !t->budget_trials && !t->options->npeer;
+    bool wanted = isfinite(t->budget_s) && !t->budget_trials && !t->options->npeer &&
+                  !t->options->no_search;
     if (!wanted || !runner_begins(t->runner))
         return true;
     t->begun = open_stream(t, next, told);

@@ -568,7 +568,8 @@ static int64_t longest_prefix(const Derivation *d)
     return most;
 }
 
-// Up to so many are added in order by the reference on a GPU, whose numbers then count them.
+// Up to so many are added in order by the reference on a GPU, whose numbers then count
+// them.
 enum { IN_ORDER_MOST = 1 << 15 };
 
 void order_prefixes(const Derivation *d, Point *point)

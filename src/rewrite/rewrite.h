@@ -91,8 +91,8 @@ double fold_share(const Expr *map, const Expr *fold);
 // Does a keyed fold combine each scalar of an element with its value by an operation that
 // can be atomic?
 bool keyed_updates(const Expr *keyed);
-// How many elements, side by side, have keys that are all different, as rows that are folded
-// element by element have; 0: none are known to.
+// How many elements, side by side, have keys that are all different, as rows that are
+// folded element by element have; 0: none are known to.
 int64_t keyed_row(const Expr *elements);
 // Must items fold neighbours? Not where the order is seen not to matter.
 bool keeps_order(const Expr *reduce);

@@ -132,4 +132,29 @@ for n in 65 3000000; do
         not_ok "opaque, $n elements" "$(cat "$tmp/stdout")"
     fi
 done
+# Sums and magnitudes of ints wrap, whatever a compiler concludes from their signs.
+"$PYTHON" - "$tmp/extreme.npy" <<'END'
+import struct, sys
+with open(sys.argv[1], "wb") as f:
+    head = "{'descr': '<i4', 'fortran_order': False, 'shape': (9, 2), }"
+    f.write(b"\x93NUMPY\x01\x00\x76\x00" + head.ljust(117).encode() + b"\n")
+    f.write(struct.pack("<18i", *[2**30, 2**30, -2**31, 5] * 4, 2**31 - 1, 1))
+END
+cat >"$tmp/wraps.fw" <<'END'
+size N
+def wraps(x: [N][2]int): ([N]bool, [N][2]int, [N]bool) =
+  (x |> map(\r -> reduce(+, 0, map(\e -> max(e, 0), r)) >= 0),
+   x |> map(\r -> r |> map(\e -> max(e, 0)) |> scan(+, 0) |> map(\e -> e / 2)),
+   x |> map(\r -> abs(r[0]) >= 0))
+END
+for device in host opencl:0; do
+    passes "ints wrap on $device" "$FOREWARP" run "$tmp/wraps.fw" -s N=9 --in x="$tmp/extreme.npy" -d $device --check
+done
+
+# The places of scattered elements are read within bounds by each item of several elements.
+printf 'size N\ndef placed(a: [N]float, k: [N]int): [N]float = a |> scatter(\\i -> k[i]) |> map(\\e -> e + 0)\n' >"$tmp/placed.fw"
+for place in "N=64 lx=32,cx=4" "N=64 lx=64,cx=2" "N=2000 lx=256,bx=4,cx=4"; do
+    passes "places, $place" "$FOREWARP" emit "$tmp/placed.fw" -s "${place% *}" -t cuda --device-model nvidia-h200 \
+        -p "${place#* }"
+done
 finish

@@ -122,13 +122,11 @@ int derive_first(const Derivation *d, Point *point, int max)
         n += is_new(d, point, n);
     // Cells of a time loop that ask where they are load by vectors, and keep what the next
     // one loads, only where the border is split off.
-    for (int i = 0; i < STARTS && n < max; i++) {
-        set_start(d, &start[i], &point[n]);
-        n += is_new(d, point, n);
-        if (n == max || d->shape.steps.count < 2)
-            continue;
-        set_start(d, &start[i], &point[n]);
-        space_set(d->space, &point[n], "border", "split");
+    const int all = d->shape.steps.count < 2 ? STARTS : 2 * STARTS;
+    for (int i = 0; i < all && n < max; i++) {
+        set_start(d, &start[i % STARTS], &point[n]);
+        if (i >= STARTS)
+            space_set(d->space, &point[n], "border", "split");
         n += is_new(d, point, n);
     }
     mix_sweeps(point + products, streams, n - products);

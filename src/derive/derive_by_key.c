@@ -221,15 +221,12 @@ bool keyed_first(const Derivation *d, int i, Point *point)
         const char *keys;
         int lx, lanes, groups;
         bool own;
-    } first[] = {{"group", 256, 4, 1024, true},
-                 {"group", 512, 2, 1024, true},
-                 {"group", 128, 4, 4096, true},
-                 {"group", 256, 4, 1024},
-                 {"group", 512, 4, 256},
-                 {"group", 1024, 2, 256},
-                 {"all", 256, 4, 1024},
-                 {"all", 256, 1, 1024},
-                 {"item", 64, 1, 64}};
+    } first[] = {{"group", 256, 4, 1024, true}, {"group", 512, 2, 1024, true},
+                 {"group", 128, 4, 4096, true}, {"group", 1024, 2, 1024, true},
+                 {"group", 128, 8, 2048, true}, {"group", 1024, 8, 1024},
+                 {"group", 256, 4, 1024},       {"group", 512, 4, 256},
+                 {"group", 1024, 2, 256},       {"all", 256, 4, 1024},
+                 {"all", 256, 1, 1024},         {"item", 64, 1, 64}};
     if (!d->shape.keyed.keys || i >= COUNTOF(first))
         return false;
     derive_single(d, point);

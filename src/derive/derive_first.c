@@ -121,8 +121,11 @@ int derive_first(const Derivation *d, Point *point, int max)
     for (int i = 0; n < max && derive_fold_first(d, i, &point[n]); i++)
         n += is_new(d, point, n);
     // Cells of a time loop that ask where they are load by vectors, and keep what the next
-    // one loads, only where the border is split off.
-    const int all = d->shape.steps.count < 2 ? STARTS : 2 * STARTS;
+    // one loads, only where the border is split off. What folds by key has no such nest but
+    // the one that joins what groups made.
+    const int all = d->shape.keyed.keys && !d->pipeline ? 0
+                    : d->shape.steps.count < 2          ? STARTS
+                                                        : 2 * STARTS;
     for (int i = 0; i < all && n < max; i++) {
         set_start(d, &start[i % STARTS], &point[n]);
         if (i >= STARTS)

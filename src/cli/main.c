@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -223,6 +224,7 @@ static void run_deep(void *user)
 int main(int argc, char **argv)
 {
     Main m = {argc, argv, 1};
+    signal(SIGXFSZ, SIG_IGN); // a file over `ulimit -f` is an error that is told
     thread_defaults();
     deep_call(run_deep, &m);
     return m.status;

@@ -112,14 +112,22 @@ static bool find_limit(Options *o, RunCommand *run)
     return ok;
 }
 
+static bool is_compared(const ProblemData *data)
+{
+    bool any = data->judge != NULL;
+    for (int i = 0; i < data->nbuffer; i++)
+        any |= data->buffer[i].expect != NULL;
+    return any;
+}
+
 // The error is null where nothing was compared.
 static json_t *run_json(const Options *o, const RunCommand *run)
 {
-    return json_pack("{s:s, s:s, s:f, s:o, s:o}", "problem", problem_label(run->problem),
-                     "device", runner_device(run->runner)->name, "time_ns",
-                     run->trial.time_ns, "max_error",
-                     o->check ? json_real(run->trial.max_error) : json_null(), "roofline",
-                     cli_roofline_json(&run->limit, run->trial.time_ns));
+    return json_pack(
+        "{s:s, s:s, s:f, s:o, s:o}", "problem", problem_label(run->problem), "device",
+        runner_device(run->runner)->name, "time_ns", run->trial.time_ns, "max_error",
+        o->check && is_compared(run->data) ? json_real(run->trial.max_error) : json_null(),
+        "roofline", cli_roofline_json(&run->limit, run->trial.time_ns));
 }
 
 static void print_run(Options *o, const RunCommand *run)
@@ -128,9 +136,15 @@ static void print_run(Options *o, const RunCommand *run)
     cli_time(&time, run->trial.time_ns);
     printf("%s on %s: %s", problem_label(run->problem), runner_device(run->runner)->name,
            time.text);
-    if (o->check)
+    if (o->check && !is_compared(run->data))
+        printf(", NOT checked: there is no reference");
+    else if (o->check)
         printf(", agrees with the reference (largest relative error %.2g)",
                run->trial.max_error);
+    for (int i = 0; o->check && i < run->data->nbuffer; i++)
+        if (run->data->buffer[i].spared)
+            printf(", of which %lld elements of %s may be wrong",
+                   (long long)run->data->buffer[i].spared, run->data->buffer[i].name);
     if (run->limit.roofline.ns > 0)
         printf(", %.1f %% of roofline", 100 * run->limit.roofline.ns / run->trial.time_ns);
     putchar('\n');

@@ -281,6 +281,17 @@ static Check compare_all(const DeviceBuffers *s, const DeviceBuffer *b,
     return check;
 }
 
+// The element that has the first wrong byte from a word on: integers that are no ints are
+// compared as such.
+static int64_t wrong_element(const DeviceBuffer *b, const unsigned char *data, int64_t word)
+{
+    const unsigned char *expect = b->expect;
+    size_t at = (size_t)word * sizeof(int32_t);
+    while (at < b->bytes && data[at] == expect[at])
+        at++;
+    return (int64_t)(at / b->width);
+}
+
 static void compare(const DeviceBuffers *s, const DeviceBuffer *b,
                     const unsigned char *data, Verdict *verdict)
 {
@@ -290,10 +301,14 @@ static void compare(const DeviceBuffers *s, const DeviceBuffer *b,
         return;
     verdict->right = false;
     bool floating = scalar_info[b->scalar].floating;
-    buf_printf(&verdict->why,
-               floating ? "%s: element %lld is %.9g, must be %.9g"
-                        : "%s: element %lld is %.0f, must be %.0f",
-               b->name, (long long)check.first_wrong, check.got, check.want);
+    if (b->scalar == S_INT && b->width > 0 && b->width != sizeof(int32_t))
+        buf_printf(&verdict->why, "%s: element %lld is not what it must be", b->name,
+                   (long long)wrong_element(b, data, check.first_wrong));
+    else
+        buf_printf(&verdict->why,
+                   floating ? "%s: element %lld is %.9g, must be %.9g"
+                            : "%s: element %lld is %.0f, must be %.0f",
+                   b->name, (long long)check.first_wrong, check.got, check.want);
     if (b->bound)
         buf_printf(&verdict->why, " within %.3g", (double)b->bound[check.first_wrong]);
     if (b->spared)

@@ -16,26 +16,27 @@
 #include "problem/npy.h"
 #include "problem/problem.h"
 
-// Element types of arguments: ELEMENT(text, NumPy's name, bytes, kind, how it is compared).
-// Integers are compared exactly, several bytes at a time as ints.
+// Element types of arguments: ELEMENT(text, NumPy's name, bytes, kind, how it is compared,
+// and how where elements have bounds). Integers without are compared as the ints that their
+// bytes make.
 #define ELEMENTS(X)                                                                        \
-    X("char", "|i1", 1, 'i', S_INT)                                                        \
-    X("uchar", "|u1", 1, 'u', S_INT)                                                       \
-    X("short", "<i2", 2, 'i', S_INT)                                                       \
-    X("ushort", "<u2", 2, 'u', S_INT)                                                      \
-    X("int", "<i4", 4, 'i', S_INT)                                                         \
-    X("uint", "<u4", 4, 'u', S_INT)                                                        \
-    X("long", "<i8", 8, 'i', S_INT)                                                        \
-    X("ulong", "<u8", 8, 'u', S_INT)                                                       \
-    X("half", "<f2", 2, 'f', S_HALF)                                                       \
-    X("float", "<f4", 4, 'f', S_FLOAT)                                                     \
-    X("double", "<f8", 8, 'f', S_DOUBLE)
+    X("char", "|i1", 1, 'i', S_INT, S_CHAR)                                                \
+    X("uchar", "|u1", 1, 'u', S_INT, S_UCHAR)                                              \
+    X("short", "<i2", 2, 'i', S_INT, S_SHORT)                                              \
+    X("ushort", "<u2", 2, 'u', S_INT, S_USHORT)                                            \
+    X("int", "<i4", 4, 'i', S_INT, S_INT)                                                  \
+    X("uint", "<u4", 4, 'u', S_INT, S_UINT)                                                \
+    X("long", "<i8", 8, 'i', S_INT, S_LONG)                                                \
+    X("ulong", "<u8", 8, 'u', S_INT, S_ULONG)                                              \
+    X("half", "<f2", 2, 'f', S_HALF, S_HALF)                                               \
+    X("float", "<f4", 4, 'f', S_FLOAT, S_FLOAT)                                            \
+    X("double", "<f8", 8, 'f', S_DOUBLE, S_DOUBLE)
 
 typedef struct {
     const char *name, *dtype;
     int bytes;
     char kind; // 'i' signed, 'u' unsigned, 'f' floating
-    Scalar compared;
+    Scalar compared, own;
 } Element;
 
 // The element type of a name such as float or uchar4, and its width; NULL: none. A vector

@@ -34,8 +34,6 @@ void place_values(const PlaceExpr *expr, int64_t first, int n, double *out)
 
 // Bounds ------------------------------------------------------------------------------
 
-// Integers of 8 bytes are compared as two; of fewer than 4 several together, which have no
-// bounds of their own.
 static bool set_bounds(const Template *t, int number, RunnerBuffer *buffer,
                        double tolerance, Arena *arena, Diags *diags)
 {
@@ -43,15 +41,11 @@ static bool set_bounds(const Template *t, int number, RunnerBuffer *buffer,
     const TemplateArg *arg = &t->arg.at[number];
     const char *where = arena_printf(t->arena, "%s: arguments[%d].check", t->path, number);
     bool real = arg->element->kind == 'f';
-    int words = real ? 1 : arg->element->bytes / 4;
     double scale = check_scale(buffer->scalar, buffer->expect, buffer->count);
     float *bound = NEW_ARRAY(arena, float, buffer->count);
     double *expect = NEW_ARRAY(arena, double, MANY), part[MANY];
     size_t bytes = scalar_device_bytes(buffer->scalar);
     PlaceExpr expr = {0};
-    if (words < 1)
-        return diag_error(diags, span_none, "J014",
-                          "%s: a part or a bound needs numbers of 4 or 8 bytes", where);
     bool ok = !arg->part || place_open(t, where, arg->part, &expr, diags);
     for (int64_t i = 0; ok && i < buffer->count; i += MANY) {
         int n = (int)MIN(MANY, buffer->count - i);
@@ -66,7 +60,7 @@ static bool set_bounds(const Template *t, int number, RunnerBuffer *buffer,
             bound[i + k] += buffer->bound ? buffer->bound[i + k] : 0;
         }
         for (int k = 0; arg->part && k < n; k++) {
-            place_values(&expr, (i + k) / words, 1, &part[k]);
+            place_values(&expr, i + k, 1, &part[k]);
             if (part[k] == 0)
                 bound[i + k] = INFINITY;
         }
@@ -81,10 +75,11 @@ bool template_bounds(const Template *t, ProblemData *data, Arena *arena, Diags *
     for (int i = 0; i < t->arg.len; i++) {
         const TemplateArg *arg = &t->arg.at[i];
         RunnerBuffer *buffer = arg->buffer < 0 ? NULL : &data->buffer[arg->buffer];
-        if (arg->spared > 0 && arg->element->kind != 'f' && arg->element->bytes != 4)
+        const bool bounds = arg->part || arg->bounded || arg->rounding > 0 || arg->spared;
+        if (bounds && arg->member.len > 1 && arg->element->bytes == 1)
             return diag_error(diags, span_none, "J014",
-                              "%s: arguments[%d].tolerance.elements: this needs integers "
-                              "of 4 bytes or floating numbers, not `%s`",
+                              "%s: arguments[%d]: `%s` is a struct of several types, whose "
+                              "bytes have no bounds, and whose elements are not counted",
                               t->path, i, arg->type);
         if (buffer && buffer->expect && (arg->part || arg->bounded || buffer->bound) &&
             !set_bounds(t, i, buffer, data->tolerance, arena, diags))

@@ -11,7 +11,8 @@
 // Elements ----------------------------------------------------------------------------
 
 static const Element elements[] = {
-#define X(name, dtype, bytes, kind, compared) {name, dtype, bytes, kind, compared},
+#define X(name, dtype, bytes, kind, compared, own)                                         \
+    {name, dtype, bytes, kind, compared, own},
     ELEMENTS(X)
 #undef X
 };
@@ -203,10 +204,16 @@ static void fill_view(const TemplateArg *arg, const TemplateArg *of, const char 
 
 // Buffers -----------------------------------------------------------------------------
 
+// Has each element a bound of its own, or are some of them spared or left out?
+static bool has_bounds(const TemplateArg *arg)
+{
+    return arg->bounded || arg->part || arg->rounding > 0 || arg->spared > 0;
+}
+
 // Integers of other sizes than an int's are compared as ints: whole ones.
 static int64_t compared_count(const TemplateArg *arg)
 {
-    if (arg->element->compared != S_INT)
+    if (arg->element->compared != S_INT || has_bounds(arg))
         return arg->count;
     return (arg->count * arg->element->bytes + 3) / 4;
 }
@@ -245,7 +252,8 @@ static bool make_buffer(const Template *t, int i, uint64_t seed, const InputFile
     const TemplateArg *arg = &t->arg.at[i];
     RunnerBuffer *buffer = &data->buffer[arg->buffer];
     *buffer = (RunnerBuffer){.name = arg->name,
-                             .scalar = arg->element->compared,
+                             .scalar = has_bounds(arg) ? arg->element->own
+                                                       : arg->element->compared,
                              .count = compared_count(arg),
                              .bytes = (size_t)(arg->count * arg->element->bytes),
                              .width = arg->element->bytes,

@@ -191,7 +191,7 @@ passes "its outputs as files" "$FOREWARP" run "$tmp/inplace.json" -o "$tmp/x.npy
 in_place "files" true '{"npy": {"x": "x.npy"}}'
 "$PYTHON" -c 'import sys, numpy as np
 x = np.load(sys.argv[1]); x[60] += 1; np.save(sys.argv[1], x)' "$tmp/x.npy"
-fails 1 "x: element 15" "$FOREWARP" run "$tmp/inplace.json" --check
+fails 1 "x: element 60" "$FOREWARP" run "$tmp/inplace.json" --check
 
 # Whatever is expected, what was not written is wrong; so is a write to any other place, and
 # a run that only works once. Each point has its own fault, of every kind of element.

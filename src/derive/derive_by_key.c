@@ -81,7 +81,7 @@ static int64_t groups_least(const Keyed *k)
 {
     enum { STAGNANT = 1 << 22 };
     const int64_t most = longest_chain(k->elements), each = k->elements / k->keys;
-    return k->coarse ? MAX((each + most - 1) / most, k->elements / STAGNANT + 1) : 1;
+    return k->coarse ? MAX(ceil_div(each, most), k->elements / STAGNANT + 1) : 1;
 }
 
 // Has the result few enough values of each key, if all keys have as many?
@@ -281,7 +281,7 @@ bool derive_keyed_parts(DeriveWalk *w, Path at)
         !arith_is_const(map->fun->arg[0]->arg[1]->type->len, &elements))
         return false;
     const int64_t beside = reads_columns(map) ? MAX(w->keyed, 1) : 1;
-    const int64_t blocks = MAX((folds + beside - 1) / beside, 1);
+    const int64_t blocks = MAX(ceil_div(folds, beside), 1);
     const int64_t most = elements * beside / MAX(w->line * w->lanes * TURNS, 1);
     const int64_t parts = MIN(w->groups / blocks, most);
     if (parts < 2)

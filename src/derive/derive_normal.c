@@ -291,6 +291,32 @@ static void hoist_folds(DeriveWalk *w, Path at, bool host, bool bound)
         hoist_folds(w, walk_below(w, at, CHILD_FUN), host && loop, true);
 }
 
+// Every item that reads an element of a scattered row would scatter all of it. So maps of
+// scatters, from the inside out, become one scatter, which is stored.
+static void scatters_out(DeriveWalk *w, Path at)
+{
+    const int64_t least = HOST_LEAST;
+    const Expr *expr = w->deep ? NULL : walk_node(w, at);
+    if (!expr || !expr_find(expr, is_long_scatter, &least))
+        return;
+    for (int i = 0; !w->deep && i < expr->narg; i++)
+        scatters_out(w, walk_below(w, at, i));
+    if (!w->deep && expr->fun)
+        scatters_out(w, walk_below(w, at, CHILD_FUN));
+    while (!w->deep && is_map(walk_node(w, at)) &&
+           expr_find(walk_node(w, at)->fun, is_long_scatter, &least)) {
+        if (walk_apply_plain(w, RULE_MAP_NEST, at))
+            scatters_out(w, walk_below(w, at, CHILD_FUN));
+        else if (walk_apply(w, RULE_HOIST_SCATTER, at, &least, 1)) {
+            walk_apply_plain(w, RULE_JOIN_SCATTER, walk_below(w, at, 0));
+            at = walk_below(w, at, 1);
+        } else {
+            walk_apply_plain(w, RULE_JOIN_SCATTER, at);
+            return;
+        }
+    }
+}
+
 // Products ------------------------------------------------------------------------------
 
 // Arrays of the outer element that the inner map reads beside the other operand: by index.
@@ -866,6 +892,7 @@ void derive_normalise(DeriveWalk *w, Path at)
         name_results(w);
     w->axes.n = 0;
     maps_by_index(w, at, true, false, 0);
+    scatters_out(w, at);
     walk_apply_plain(w, RULE_SAFE_FOLD, at);
     name_folds_beside(w, at);
     hoist_folds(w, at, true, true);

@@ -22,7 +22,8 @@ static bool only_shows(const Expr *expr)
 static bool is_computed(const Expr *expr, const void *none)
 {
     return expr->kind == E_PATTERN &&
-           (pattern_info[expr->pattern].group != G_VIEW || expr->pattern == P_ARRAY) &&
+           (pattern_info[expr->pattern].group != G_VIEW || expr->pattern == P_ARRAY ||
+            expr->pattern == P_SCATTER) &&
            !(expr->pattern == P_MAP && only_shows(expr->fun->arg[0]));
 }
 

@@ -73,6 +73,7 @@ struct Printer {
     VEC(const Arith *) ids;      // thread variables declared in the open blocks
     VEC(const Stm *) ints;       // ST_INT statements so far
     VEC(const Arith *) computed; // and those of values
+    VEC(const Buffer *) arrays;  // local buffers declared in the open blocks
     bool parallel;               // inside an OpenMP loop
     const Stm *joined;           // the inner one of two that are shared out as one
     bool follows;                // launches of the unit follow each other

@@ -130,7 +130,27 @@ static void put_part(Printer *p, const Buffer *buffer)
     put_form(p, " *)(fw_local + %l);\n", local_offset(p->target, p->kernel, buffer));
 }
 
-// The local buffers used in block, if they are declared there.
+// Does a block use a buffer outside of the loops over groups that it contains?
+static bool uses_here(const Block *block, const Buffer *buffer)
+{
+    VEC_EACH(const Stm *, stm, block)
+        if (!is_group_loop(stm, NULL) &&
+            (uses(stm, buffer) || uses_here(&stm->body, buffer) ||
+             uses_here(&stm->other, buffer)))
+            return true;
+    return false;
+}
+
+static bool is_declared(const Printer *p, const Buffer *buffer)
+{
+    VEC_EACH(const Buffer *, declared, &p->arrays)
+        if (declared == buffer)
+            return true;
+    return false;
+}
+
+// The local buffers that are declared at the start of block: all of the kernel's, or, if
+// its groups are iterations of loops, those that an iteration of the innermost loop needs.
 static void put_locals(Printer *p, const Block *block)
 {
     bool any = false, asked = emit_local_most(p->target, p->kernel) > 0;
@@ -138,8 +158,10 @@ static void put_locals(Printer *p, const Block *block)
         put_line(p, "extern %s%s%d%s%s fw_local[];", p->target->local, p->target->align,
                  LOCAL_ALIGN, p->target->align_close, p->target->byte);
     VEC_EACH(const Buffer *, buffer, &p->kernel->locals) {
-        if (!block_any(block, uses, buffer))
+        if (is_declared(p, buffer) || !(p->target->threads ? block_any(block, uses, buffer)
+                                                           : uses_here(block, buffer)))
             continue;
+        VEC_PUSH(p->arena, &p->arrays, buffer);
         if (asked)
             put_part(p, buffer);
         else
@@ -448,6 +470,7 @@ static void put_omp_loop(Printer *p, const Stm *stm)
         put_line(p, "#pragma omp%s%s%s", outermost ? " parallel for" : "",
                  simd ? " simd" : "", as_one ? " collapse(2)" : "");
     p->parallel |= outermost;
+    int arrays = p->arrays.len;
     if (as_one) // no pragma may stand between the two
         p->joined = stm->body.at[0];
     put_loop_head(p, stm, false);
@@ -455,11 +478,12 @@ static void put_omp_loop(Printer *p, const Stm *stm)
     if (!as_one) // nothing may stand between loops that are one
         put_scope(p, stm);
     p->indent++;
-    if (stm->loop == LOOP_WRG && !block_any(&stm->body, is_group_loop, NULL))
+    if (stm->loop == LOOP_WRG)
         put_locals(p, &stm->body);
     p->indent--;
     put_braced(p, &stm->body);
     put_line(p, "}");
+    p->arrays.len = arrays;
     p->parallel = p->parallel && !outermost;
 }
 
@@ -751,8 +775,8 @@ void put_kernel(Printer *p, const Kernel *kernel)
         put_line(p, "fw_unsure = false;");
     if (p->follows)
         put_line(p, "%s", p->target->follow);
-    if (p->target->threads || !block_any(&kernel->body, is_group_loop, NULL))
-        put_locals(p, &kernel->body);
+    p->arrays.len = 0;
+    put_locals(p, &kernel->body);
     put_block(p, &kernel->body);
     p->indent = 0;
     put_line(p, "}");

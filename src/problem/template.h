@@ -279,6 +279,9 @@ bool template_write(const Problem *problem, const ProblemData *data, int output,
 uint64_t template_hash(const Problem *problem);
 uint64_t template_included(const Template *t); // of what the texts include
 
+// Has each element a bound of its own, or are some of them spared or left out?
+bool template_has_bounds(const TemplateArg *arg);
+
 // template_check.c: of what was found to be expected, the part that counts and how far it
 // may be off; and what judges in its place.
 bool template_bounds(const Template *t, ProblemData *data, Arena *arena, Diags *diags);

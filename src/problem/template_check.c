@@ -75,8 +75,7 @@ bool template_bounds(const Template *t, ProblemData *data, Arena *arena, Diags *
     for (int i = 0; i < t->arg.len; i++) {
         const TemplateArg *arg = &t->arg.at[i];
         RunnerBuffer *buffer = arg->buffer < 0 ? NULL : &data->buffer[arg->buffer];
-        const bool bounds = arg->part || arg->bounded || arg->rounding > 0 || arg->spared;
-        if (bounds && arg->member.len > 1 && arg->element->bytes == 1)
+        if (template_has_bounds(arg) && arg->member.len > 1 && arg->element->bytes == 1)
             return diag_error(diags, span_none, "J014",
                               "%s: arguments[%d]: `%s` is a struct of several types, whose "
                               "bytes have no bounds, and whose elements are not counted",

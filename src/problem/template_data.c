@@ -204,8 +204,7 @@ static void fill_view(const TemplateArg *arg, const TemplateArg *of, const char 
 
 // Buffers -----------------------------------------------------------------------------
 
-// Has each element a bound of its own, or are some of them spared or left out?
-static bool has_bounds(const TemplateArg *arg)
+bool template_has_bounds(const TemplateArg *arg)
 {
     return arg->bounded || arg->part || arg->rounding > 0 || arg->spared > 0;
 }
@@ -213,7 +212,7 @@ static bool has_bounds(const TemplateArg *arg)
 // Integers of other sizes than an int's are compared as ints: whole ones.
 static int64_t compared_count(const TemplateArg *arg)
 {
-    if (arg->element->compared != S_INT || has_bounds(arg))
+    if (arg->element->compared != S_INT || template_has_bounds(arg))
         return arg->count;
     return (arg->count * arg->element->bytes + 3) / 4;
 }
@@ -252,8 +251,8 @@ static bool make_buffer(const Template *t, int i, uint64_t seed, const InputFile
     const TemplateArg *arg = &t->arg.at[i];
     RunnerBuffer *buffer = &data->buffer[arg->buffer];
     *buffer = (RunnerBuffer){.name = arg->name,
-                             .scalar = has_bounds(arg) ? arg->element->own
-                                                       : arg->element->compared,
+                             .scalar = template_has_bounds(arg) ? arg->element->own
+                                                                : arg->element->compared,
                              .count = compared_count(arg),
                              .bytes = (size_t)(arg->count * arg->element->bytes),
                              .width = arg->element->bytes,

@@ -354,41 +354,32 @@ Expr *rule_reduceByGlb(Rewrite *rw, const Expr *at, const RuleArgs *args)
                : NULL;
 }
 
-// Is key `if c then a * m + x.0 else -1`, x.0 counting from 0?
-static bool counts_columns(const Expr *key, const Param *x, const Expr *in)
+// Is key `if c then a * m + x.0 else -1`, x the parameter of a map that counts in x.0?
+static bool counts_columns(const Expr *key, const Expr *map)
 {
     const Expr *sum = key->kind == E_OP && key->op == OP_SELECT ? key->arg[1] : NULL;
+    const Expr *in = map->arg[0];
     return sum && sum->op == OP_ADD && sum->arg[1]->kind == E_GET &&
-           sum->arg[1]->index == 0 && expr_is_use(sum->arg[1]->arg[0], x) &&
-           is_dims(in, P_ZIP, 1) && expr_is(in->arg[0], P_ARRAY) &&
+           sum->arg[1]->index == 0 &&
+           expr_is_use(sum->arg[1]->arg[0], map->fun->params[0]) && is_dims(in, P_ZIP, 1) &&
+           expr_is(in->arg[0], P_ARRAY) &&
            expr_is_use(in->arg[0]->fun->arg[0], in->arg[0]->fun->params[0]);
 }
 
-// Keyed folds that lie side by side (joinBeside), whose elements come row by row: those of
-// a row have keys of different folds.
-static int64_t beside_of(const Expr *rows)
+// How long rows are whose keys are those of their columns: the inner map counts those of
+// elements that are folded by themselves (reduceByElements), the outer one, turned, those
+// of keyed folds that lie side by side (joinBeside).
+static int64_t counted_row(const Expr *rows)
 {
-    int64_t count;
-    const Expr *map = expr_is(rows, P_TRANSPOSE) ? rows->arg[0] : NULL;
-    const Expr *each = map && expr_is(map, P_MAP) ? map->fun->arg[0] : NULL;
-    return each && expr_is(each, P_MAP) && each->fun->arg[0]->kind == E_TUPLE &&
-                   arith_is_const(map->type->len, &count) &&
-                   counts_columns(each->fun->arg[0]->arg[0], map->fun->params[0],
-                                  map->arg[0])
-               ? count
-               : 0;
-}
-
-// Rows of elements that are folded by themselves (reduceByElements).
-static int64_t elements_of(const Expr *rows)
-{
-    int64_t count;
-    const Expr *each = expr_is(rows, P_MAP) ? rows->fun->arg[0] : NULL;
+    const bool turned = expr_is(rows, P_TRANSPOSE);
+    const Expr *outer = turned ? rows->arg[0] : rows;
+    const Expr *each = expr_is(outer, P_MAP) ? outer->fun->arg[0] : NULL;
     const Expr *body = each && expr_is(each, P_MAP) ? each->fun->arg[0] : NULL;
-    return body && body->kind == E_TUPLE && arith_is_const(each->type->len, &count) &&
-                   counts_columns(body->arg[0], each->fun->params[0], each->arg[0])
-               ? count
-               : 0;
+    const Expr *counter = turned ? outer : each;
+    int64_t count;
+    bool known = body && body->kind == E_TUPLE && counts_columns(body->arg[0], counter) &&
+                 arith_is_const(counter->type->len, &count);
+    return known ? count : 0;
 }
 
 int64_t keyed_row(const Expr *elements)
@@ -399,9 +390,7 @@ int64_t keyed_row(const Expr *elements)
         elements = elements->arg[1];
     if (is_dims(elements, P_MAP, 1) && elements->fun->arg[0]->kind == E_GET)
         elements = elements->arg[0];
-    if (!expr_is(elements, P_JOIN))
-        return 0;
-    return MAX(beside_of(elements->arg[0]), elements_of(elements->arg[0]));
+    return expr_is(elements, P_JOIN) ? counted_row(elements->arg[0]) : 0;
 }
 
 // The elements of a keyed fold that begin with a row: itself, or a part of rows that a map

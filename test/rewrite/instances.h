@@ -517,6 +517,23 @@ static const Instance instances[] = {
      "t.2, "
      "zip(x, y, c)), transpose(x))",
      "root", "12"},
+    {"hoistScatter",
+     "def p(x: [N][M]int) = map(\\r -> reduce(\\a v -> 3 * a + v, 0, scatter(\\i -> M - 1 "
+     "- "
+     "i, r)) - r[0], x)",
+     "root", "12"},
+    {"hoistScatter",
+     "def p(x: [N][M]int, y: [N][M]int) = map(\\t -> map(mix, zip(scatter(\\i -> (i + "
+     "t.1[0] "
+     "* 0 + 1) % M, map(twice, t.0)), t.1)), zip(x, y))",
+     "root", "1"},
+    {"joinScatter",
+     "def p(x: [N][M]int) = map(\\r -> scatter(\\i -> (i + 2) % M, map(twice, r)), x)",
+     "root", ""},
+    {"joinScatter",
+     "def p(x: [N][M]int, y: [N][M]int) = map(\\t -> scatter(\\i -> (i + t.1[0] * 0) % M, "
+     "t.0), zip(x, y))",
+     "root", ""},
     {"mapJoin", "def p(x: [N][M]int) = map2(twice, x)", "root", ""},
     {"mapJoin",
      "def p(x: [N][M][4]int, y: [N][M][4]int) = map3(\\t -> t.0 - t.1, zip3(x, y))", "root",

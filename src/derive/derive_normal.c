@@ -291,30 +291,31 @@ static void hoist_folds(DeriveWalk *w, Path at, bool host, bool bound)
         hoist_folds(w, walk_below(w, at, CHILD_FUN), host && loop, true);
 }
 
-// Every item that reads an element of a scattered row would scatter all of it. So maps of
-// scatters, from the inside out, become one scatter, which is stored.
-static void scatters_out(DeriveWalk *w, Path at)
+// What a map stores for each row becomes a stage over all rows, from the inside out: every
+// item that reads an element of a scattered row would scatter all of it, and a loop over
+// steps of a long row would be one item's. (A processor's thread has a row in its cache.)
+static void stages_out(DeriveWalk *w, Path at)
 {
-    const int64_t least = HOST_LEAST;
+    const RowStages wanted = {.least = HOST_LEAST, .loops = !w->cpu};
+    const int64_t args[] = {wanted.least, wanted.loops};
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
-    if (!expr || !expr_find(expr, is_long_scatter, &least))
+    if (!expr || !expr_find(expr, is_row_stage, &wanted))
         return;
-    for (int i = 0; !w->deep && i < expr->narg; i++)
-        scatters_out(w, walk_below(w, at, i));
-    if (!w->deep && expr->fun)
-        scatters_out(w, walk_below(w, at, CHILD_FUN));
-    while (!w->deep && is_map(walk_node(w, at)) &&
-           expr_find(walk_node(w, at)->fun, is_long_scatter, &least)) {
-        if (walk_apply_plain(w, RULE_MAP_NEST, at))
-            scatters_out(w, walk_below(w, at, CHILD_FUN));
-        else if (walk_apply(w, RULE_HOIST_SCATTER, at, &least, 1)) {
-            walk_apply_plain(w, RULE_JOIN_SCATTER, walk_below(w, at, 0));
-            at = walk_below(w, at, 1);
-        } else {
-            walk_apply_plain(w, RULE_JOIN_SCATTER, at);
-            return;
-        }
-    }
+    for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
+        stages_out(w, walk_below(w, at, i));
+    if (!w->deep && walk_node(w, at)->fun)
+        stages_out(w, walk_below(w, at, CHILD_FUN));
+    expr = w->deep ? NULL : walk_node(w, at);
+    if (!expr || !is_map(expr) || !expr_find(expr->fun, is_row_stage, &wanted))
+        return;
+    if (walk_apply_plain(w, RULE_MAP_NEST, at))
+        stages_out(w, at);
+    else if (walk_apply(w, RULE_HOIST_STAGE, at, args, 2)) {
+        stages_out(w, walk_below(w, at, 0));
+        stages_out(w, walk_below(w, at, 1));
+    } else if (!walk_apply_plain(w, RULE_JOIN_SCATTER, at) && wanted.loops &&
+               walk_apply_plain(w, RULE_ITERATE_ROWS, at))
+        stages_out(w, at);
 }
 
 // Products ------------------------------------------------------------------------------
@@ -892,7 +893,7 @@ void derive_normalise(DeriveWalk *w, Path at)
         name_results(w);
     w->axes.n = 0;
     maps_by_index(w, at, true, false, 0);
-    scatters_out(w, at);
+    stages_out(w, at);
     walk_apply_plain(w, RULE_SAFE_FOLD, at);
     name_folds_beside(w, at);
     hoist_folds(w, at, true, true);

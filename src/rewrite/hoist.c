@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Folds and scatters deep inside an expression get names further out: where their value is
-// the same for all that is around them, or for a map that is. Scatters of rows are one.
+// Folds, and stages that are stored, deep inside an expression get names further out: where
+// their value is the same for all that is around them, or for a map that is.
 //
 //   source  let floating, and full laziness: Peyton Jones, Partain, Santos, ICFP 1996
 
@@ -316,64 +316,54 @@ Expr *rule_hoistMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return at->kind != E_LAMBDA && find_map(&c, at, NULL) ? named_outside(&c, at) : NULL;
 }
 
-// Hoisting scatters --------------------------------------------------------------------
+// Hoisting stages ----------------------------------------------------------------------
 
-bool is_long_scatter(const Expr *expr, const void *least)
+// Is a type, or one in a tuple, an array of so many scalars, or of a number not known?
+static bool is_large(const Type *type, int64_t least)
 {
-    const int64_t wanted = *(const int64_t *)least;
     int64_t n = 1, len;
-    for (const Type *t = expr->type; n < wanted && t && t->kind == T_ARRAY; t = t->elem)
-        n = arith_is_const(t->len, &len) ? n * MIN(len, wanted) : wanted;
-    return expr_is(expr, P_SCATTER) && n >= wanted;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        if (is_large(type->item[i], least))
+            return true;
+    if (type->kind != T_ARRAY)
+        return false;
+    for (; n < least && type->kind == T_ARRAY; type = type->elem)
+        n = arith_is_const(type->len, &len) ? n * MIN(len, least) : least;
+    return n >= least;
 }
 
-// A scatter in the map's function that mentions nothing bound in it.
-static bool find_scatter(Common *c, const Expr *expr, const Bound *within)
+bool is_row_stage(const Expr *expr, const void *user)
+{
+    const RowStages *wanted = user;
+    const bool loop = wanted->loops && expr_is(expr, P_ITERATE) &&
+                      arith_is_const(expr->num[0], NULL); // steps are launched
+    return (loop || expr_is(expr, P_SCATTER)) && is_large(expr->type, wanted->least);
+}
+
+// A stage in the map's function that mentions nothing bound in it.
+static bool find_stage(Common *c, const RowStages *wanted, const Expr *expr,
+                       const Bound *within)
 {
     c->n = 0;
-    if (is_long_scatter(expr, &c->least) && !mentions_bound(expr, within) &&
+    if (is_row_stage(expr, wanted) && !mentions_bound(expr, within) &&
         note_parts(c, expr, NULL) && c->n) {
         c->value = expr;
         return true;
     }
     for (int i = 0; i < expr->narg && !expr_guards(expr, i); i++) {
         Bound own;
-        if (find_scatter(c, expr->arg[i], bound_around(expr, i, within, &own)))
+        if (find_stage(c, wanted, expr->arg[i], bound_around(expr, i, within, &own)))
             return true;
     }
-    return expr->fun && find_scatter(c, expr->fun, within);
+    return expr->fun && find_stage(c, wanted, expr->fun, within);
 }
 
-Expr *rule_hoistScatter(Rewrite *rw, const Expr *at, const RuleArgs *args)
+Expr *rule_hoistStage(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    Common c = {.rw = rw, .least = args->at[0], .map = at};
-    bool found = is_dims(at, P_MAP, 1) && !expr_is(at->fun->arg[0], P_SCATTER) &&
-                 find_scatter(&c, at->fun->arg[0], NULL);
+    const RowStages wanted = {args->at[0], args->at[1] != 0};
+    Common c = {.rw = rw, .map = at};
+    const Expr *body = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL;
+    bool found =
+        body && !is_row_stage(body, &wanted) && find_stage(&c, &wanted, body, NULL);
     return found ? named_outside(&c, at) : NULL;
-}
-
-Expr *rule_joinScatter(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    const Expr *scatter = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL;
-    if (!scatter || !expr_is(scatter, P_SCATTER))
-        return NULL;
-    Ir *ir = rw->ir;
-    const Arith *n = len_of(scatter, 0);
-    const int64_t most = arith_most(arith_mul(ir->arith, len_of(at, 0), n));
-    if (most < 0 || most > INT32_MAX)
-        return NULL;
-    const Param *row = at->fun->params[0], *own = scatter->fun->params[0];
-    Param *k = fresh(rw, "k");
-    Expr *number = expr_op(ir, OP_DIV, use(rw, k), expr_num(ir, n), NULL);
-    Expr *place = expr_op(ir, OP_MOD, use(rw, k), expr_num(ir, n), NULL);
-    Expr *to = expr_replace(ir, scatter->fun->arg[0], own, place);
-    to = expr_replace(ir, to, row, expr_at(ir, copy_of(rw, at->arg[0]), number));
-    to = expr_op(ir, OP_ADD,
-                 expr_op(ir, OP_MUL, copy_of(rw, number), expr_num(ir, n), NULL), to, NULL);
-    Expr *rows =
-        make_map(rw, 1, make_lambda(rw, (Param *)row, copy_of(rw, scatter->arg[0])),
-                 copy_of(rw, at->arg[0]));
-    Expr *all =
-        make(rw, P_SCATTER, 1, NULL, make_lambda(rw, k, to), make1(rw, P_JOIN, rows));
-    return copy_of(rw, make_sized(rw, P_SPLIT, n, all));
 }

@@ -101,8 +101,13 @@ bool keeps_order(const Expr *reduce);
 bool folds_by_parts(const Expr *fold);
 // A reduction, of not fewer elements than that as far as is known?
 bool fold_is_long(const Expr *expr, int64_t least);
-// Is it a scatter of so many scalars, least an int64_t, or of a number not known?
-bool is_long_scatter(const Expr *expr, const void *least);
+// What is stored for each row: scatters, and loops, of arrays of so many scalars.
+typedef struct {
+    int64_t least;
+    bool loops;
+} RowStages;
+
+bool is_row_stage(const Expr *expr, const void *wanted); // wanted: RowStages
 bool scan_is_long(const Expr *expr, int64_t least); // the same of a prefix
 // The prefix that an expression is, or that a map reads element by element, alone or beside
 // other arrays; NULL: there is none.

@@ -517,16 +517,25 @@ static const Instance instances[] = {
      "t.2, "
      "zip(x, y, c)), transpose(x))",
      "root", "12"},
-    {"hoistScatter",
-     "def p(x: [N][M]int) = map(\\r -> reduce(\\a v -> 3 * a + v, 0, scatter(\\i -> M - 1 "
-     "- "
-     "i, r)) - r[0], x)",
-     "root", "12"},
-    {"hoistScatter",
-     "def p(x: [N][M]int, y: [N][M]int) = map(\\t -> map(mix, zip(scatter(\\i -> (i + "
-     "t.1[0] "
-     "* 0 + 1) % M, map(twice, t.0)), t.1)), zip(x, y))",
-     "root", "1"},
+    {"hoistStage",
+     "def p(x: [N][M]int) = map(\\r -> reduce(\\a v -> 3 * a + v, 0, "
+     "scatter(\\i -> M - 1 - i, r)) - r[0], x)",
+     "root", "12 01"},
+    {"hoistStage",
+     "def p(x: [N][M]int, y: [N][M]int) = map(\\t -> map(mix, zip("
+     "scatter(\\i -> (i + t.1[0] * 0 + 1) % M, map(twice, t.0)), t.1)), zip(x, y))",
+     "root", "1 0"},
+    {"hoistStage",
+     "def p(x: [N][M]int) = map(\\r -> map(twice, iterate(3, \\s -> map(twice, s), r)), x)",
+     "root", "1 1"},
+    {"iterateRows",
+     "def p(x: [N][M]int) = map(\\r -> iterate(3, \\s -> map(\\v -> v + r[1], s), r), x)",
+     "root", ""},
+    {"iterateRows",
+     "def p(x: [N][M]int, y: [N]int) = map(\\t -> iterate(2, \\a b -> (map(mix, zip(a, "
+     "t.0)), "
+     "b + a[0] + t.1), (map(twice, t.0), 1)), zip(x, y))",
+     "root", ""},
     {"joinScatter",
      "def p(x: [N][M]int) = map(\\r -> scatter(\\i -> (i + 2) % M, map(twice, r)), x)",
      "root", ""},

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a map stores for each row becomes one stage over all rows.
+
+#include "rewrite/internal.h"
+
+// The body of a map's function, if it is of a pattern.
+static const Expr *of_each_row(const Expr *at, Pattern pattern)
+{
+    const Expr *body = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL;
+    return body && expr_is(body, pattern) ? body : NULL;
+}
+
+// A map of the same rows with another body.
+static Expr *for_each_row(Rewrite *rw, const Expr *at, Expr *body)
+{
+    return make_map(rw, 1, make_lambda(rw, at->fun->params[0], body),
+                    copy_of(rw, at->arg[0]));
+}
+
+Expr *rule_joinScatter(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    Ir *ir = rw->ir;
+    const Expr *scatter = of_each_row(at, P_SCATTER);
+    const Arith *n = scatter ? len_of(scatter, 0) : NULL;
+    const int64_t most = n ? arith_most(arith_mul(ir->arith, len_of(at, 0), n)) : -1;
+    if (most < 0 || most > INT32_MAX)
+        return NULL;
+    Param *k = fresh(rw, "k");
+    Expr *number = expr_op(ir, OP_DIV, use(rw, k), expr_num(ir, n), NULL);
+    Expr *place = expr_op(ir, OP_MOD, use(rw, k), expr_num(ir, n), NULL);
+    Expr *to = expr_replace(ir, scatter->fun->arg[0], scatter->fun->params[0], place);
+    to = expr_replace(ir, to, at->fun->params[0],
+                      expr_at(ir, copy_of(rw, at->arg[0]), number));
+    Expr *first = expr_op(ir, OP_MUL, copy_of(rw, number), expr_num(ir, n), NULL);
+    to = expr_op(ir, OP_ADD, first, to, NULL);
+    Expr *rows = for_each_row(rw, at, copy_of(rw, scatter->arg[0]));
+    Expr *all =
+        make(rw, P_SCATTER, 1, NULL, make_lambda(rw, k, to), make1(rw, P_JOIN, rows));
+    return copy_of(rw, make_sized(rw, P_SPLIT, n, all));
+}
+
+// The names that a function of a row has for what belongs to the row, and the arrays of
+// all rows' values.
+typedef struct {
+    Rewrite *rw;
+    const Param *name[PARTS_MAX];
+    Expr *all[PARTS_MAX];
+    int n;
+} Rows;
+
+// The values of an expression for all rows: those of a name, or a map of the names that it
+// mentions.
+static Expr *mapped(const Rows *rows, const Expr *value)
+{
+    Rewrite *rw = rows->rw;
+    Param *t = fresh(rw, "t");
+    Expr *part[PARTS_MAX];
+    int which[PARTS_MAX], n = 0;
+    for (int i = 0; i < rows->n; i++) {
+        if (expr_is_use(value, rows->name[i]))
+            return copy_of(rw, rows->all[i]);
+        if (expr_mentions(value, rows->name[i]) || (n == 0 && i == rows->n - 1)) {
+            part[n] = copy_of(rw, rows->all[i]);
+            which[n++] = i;
+        }
+    }
+    Expr *body = copy_of(rw, value);
+    for (int i = 0; i < n; i++)
+        body = expr_replace(rw->ir, body, rows->name[which[i]],
+                            part_of_value(rw, use(rw, t), i, n));
+    return make_map(rw, 1, make_lambda(rw, t, body),
+                    n > 1 ? make_zip(rw, 1, part, n) : part[0]);
+}
+
+// The same, of each component of a tuple; names on the way are of all rows. NULL: they are
+// too many.
+static Expr *spread(Rows *rows, const Expr *value)
+{
+    Rewrite *rw = rows->rw;
+    Expr *item[PARTS_MAX];
+    if (value->kind == E_LET && rows->n < PARTS_MAX) {
+        Param *all = fresh(rw, value->param->name);
+        Expr *held = mapped(rows, value->arg[0]);
+        rows->name[rows->n] = value->param;
+        rows->all[rows->n++] = use(rw, all);
+        Expr *rest = spread(rows, value->arg[1]);
+        return rest ? expr_let(rw->ir, all, held, rest) : NULL;
+    }
+    if (value->kind == E_LET)
+        return NULL;
+    if (value->kind != E_TUPLE)
+        return value->type->kind == T_TUPLE ? make1(rw, P_UNZIP, mapped(rows, value))
+                                            : mapped(rows, value);
+    for (int i = 0; i < value->narg; i++)
+        item[i] = mapped(rows, value->arg[i]);
+    return expr_tuple(rw->ir, item, value->narg);
+}
+
+// A step for all rows, of the arrays of their states.
+static Expr *step_of_all(Rewrite *rw, const Expr *at, const Expr *loop, Param *state)
+{
+    const Type *type = loop->type;
+    const int n = type->kind == T_TUPLE ? type->n : 1;
+    Rows rows = {.rw = rw};
+    Expr *own[PARTS_MAX];
+    for (int i = 0; i < n; i++) {
+        Param *name = param_new(rw->ir, "own", n > 1 ? type->item[i] : type);
+        own[i] = use(rw, name);
+        rows.name[i] = name;
+        rows.all[i] = part_of_value(rw, use(rw, state), i, n);
+    }
+    rows.name[n] = at->fun->params[0];
+    rows.all[n] = copy_of(rw, at->arg[0]);
+    rows.n = n + 1;
+    Expr *value = n > 1 ? expr_tuple(rw->ir, own, n) : own[0];
+    return spread(&rows, call_all(rw, loop->fun, (const Expr *[]){value}));
+}
+
+Expr *rule_iterateRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    const Expr *loop = of_each_row(at, P_ITERATE);
+    const Type *type = loop ? loop->type : NULL;
+    const int n = type && type->kind == T_TUPLE ? type->n : 1;
+    if (!loop || n + 1 >= PARTS_MAX)
+        return NULL;
+    Rows rows = {rw, {at->fun->params[0]}, {copy_of(rw, at->arg[0])}, 1};
+    Param *state = fresh(rw, "state"), *end = fresh(rw, "end");
+    Expr *first = spread(&rows, start_value(rw, loop->arg[0]));
+    Expr *step = step_of_all(rw, at, loop, state);
+    if (!first || !step)
+        return NULL;
+    Expr *all = make(rw, P_ITERATE, 1, loop->num, make_lambda(rw, state, step), first);
+    if (n == 1)
+        return copy_of(rw, all);
+    Expr *part[PARTS_MAX];
+    for (int i = 0; i < n; i++)
+        part[i] = expr_get(rw->ir, use(rw, end), i);
+    return copy_of(rw, expr_let(rw->ir, end, all, make_zip(rw, 1, part, n)));
+}

@@ -930,8 +930,75 @@ def keyed(d):
     d.define("keyed", [("k", array(shape, "int")), ("a", array(shape, kind))], body)
 
 
+# What a function does to a row and a number k of its own: text after the row's name.
+def row_order(d, kind):
+    place = d.pick("M - 1 - i", "(i + 5) % M", "(i + abs(k)) % M", "(i + M / 2) % M")
+    return f"|> {d.pick('scatter', 'scatter', 'gather')}(\\i -> {place})"
+
+
+def row_window(d, kind):
+    radius = d.pick(1, 1, 2, 4)
+    wide_ = 2 * radius + 1
+    if d.often(0.3):
+        what = f"reduce({d.pick('max', 'min')}, w[0], w)"
+    else:
+        what = " + ".join(f"{d.pick('0.125', '0.25', '0.5')}*w[{i}]"
+                          for i in sorted({0, radius, 2 * radius}))
+    return f"|> pad({radius}, {radius}, {d.rng.choice(MODES)}) |> slide({wide_}, 1)\n      |> map(\\w -> {what})"
+
+
+def row_prefix(d, kind):
+    return d.pick(f"|> map(\\e -> e / {kind}(M)) |> scan(+, {zero(kind)})",
+                  f"|> scan(max, {LEAST[kind]})")
+
+
+def row_fold(d, kind):
+    fold, use = d.pick(("|> reduce(max, " + LEAST[kind] + ")", "e - m"),
+                       ("|> map(\\e -> abs(e)) |> reduce(+, " + zero(kind) + ")", "e / (1 + m)"))
+    return f"|> (\\v -> let m = v {fold} in v |> map(\\e -> {use}))"
+
+
+def row_steps(d, kind):
+    count = d.pick("4", "T")
+    way = d.pick("one", "one", "two", "fold")
+    if way == "fold":
+        inner = row_fold(d, kind).removeprefix("|> (\\v -> ").removesuffix(")")
+        return f"|> iterate({count}, \\v -> {inner})"
+    view = f"pad(1, 1, {d.rng.choice(MODES)}) |> slide(3, 1)"
+    value = "0.25*w[0] + 0.5*w[1] + 0.25*w[2]"
+    if way == "one":
+        return f"|> iterate({count}, \\u -> u |> {view}\n      |> map(\\w -> {value}))"
+    return (f"|> (\\v -> iterate({count}, \\old new -> (new, zip(old, new |> {view})\n"
+            f"      |> map(\\b w -> {value} - 0.25*b)), (v, v)).1)")
+
+
+def nested(d):
+    """Functions of rows that call one pattern after another."""
+    kind = d.pick("float", "float", "float", "double")
+    n = d.size("N", d.pick(3, 5, 9), d.pick(1, 1, 0.05, 8))
+    m = d.size("M", d.pick(65, 67, 131), d.pick(1, 1, 8, 0.05))
+    d.size("T", 3, fixed=d.pick(8, 20))
+    ways = [d.rng.choice([row_order, row_window, row_prefix, row_fold, row_steps])
+            for _ in range(d.pick(1, 2, 2, 3))]
+    if not {row_order, row_steps} & set(ways):
+        ways[0] = d.pick(row_order, row_steps)
+    body, value = "", "r"
+    for i, way in enumerate(ways):
+        text = way(d, kind)
+        if "|> (\\v -> " in text:
+            text = f"let v = {value} in " + text.removeprefix("|> (\\v -> ").removesuffix(")")
+        else:
+            text = f"{value} {text}"
+        body += f"let {'stu'[i]} = {text} in\n    "
+        value = "stu"[i]
+    end = d.pick(value, value, f"zip(r, {value}) |> map(\\x y -> x + 0.5*y)", f"{value} |> reduce(max, {LEAST[kind]})")
+    d.note = " then ".join(w.__name__.removeprefix("row_") for w in ways) + f", {kind}"
+    d.define("nested", [("a", array([n, m], kind)), ("shift", array([n], "int"))],
+             f"zip(a, shift) |> map(\\r k ->\n    {body}{end})")
+
+
 CLASSES = {f.__name__: f for f in (elementwise, windows, folds, prefixes, rows, contractions,
-                                   pipelines, steps, gathers, indexed, keyed)}
+                                   pipelines, steps, gathers, indexed, keyed, nested)}
 
 
 def write(seed, n, folder):

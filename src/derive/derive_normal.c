@@ -269,9 +269,6 @@ static bool has_function(const Expr *expr, const void *none)
     return expr->fun != NULL;
 }
 
-// A kernel of its own costs more than a few elements that are folded again.
-enum { HOST_LEAST = 64 };
-
 // Folds move out of functions that call for the same one again and again, as far as to
 // where what they fold is bound; with a map that goes through what they fold, as an array.
 static void hoist_folds(DeriveWalk *w, Path at, bool host, bool bound)
@@ -289,33 +286,6 @@ static void hoist_folds(DeriveWalk *w, Path at, bool host, bool bound)
         hoist_folds(w, walk_below(w, at, i), host, expr->kind == E_LET && i == 1);
     if (!w->deep && walk_node(w, at)->fun)
         hoist_folds(w, walk_below(w, at, CHILD_FUN), host && loop, true);
-}
-
-// What a map stores for each row becomes a stage over all rows, from the inside out: every
-// item that reads an element of a scattered row would scatter all of it, and a loop over
-// steps of a long row would be one item's. (A processor's thread has a row in its cache.)
-static void stages_out(DeriveWalk *w, Path at)
-{
-    const RowStages wanted = {.least = HOST_LEAST, .loops = !w->cpu};
-    const int64_t args[] = {wanted.least, wanted.loops};
-    const Expr *expr = w->deep ? NULL : walk_node(w, at);
-    if (!expr || !expr_find(expr, is_row_stage, &wanted))
-        return;
-    for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
-        stages_out(w, walk_below(w, at, i));
-    if (!w->deep && walk_node(w, at)->fun)
-        stages_out(w, walk_below(w, at, CHILD_FUN));
-    expr = w->deep ? NULL : walk_node(w, at);
-    if (!expr || !is_map(expr) || !expr_find(expr->fun, is_row_stage, &wanted))
-        return;
-    if (walk_apply_plain(w, RULE_MAP_NEST, at))
-        stages_out(w, at);
-    else if (walk_apply(w, RULE_HOIST_STAGE, at, args, 2)) {
-        stages_out(w, walk_below(w, at, 0));
-        stages_out(w, walk_below(w, at, 1));
-    } else if (!walk_apply_plain(w, RULE_JOIN_SCATTER, at) && wanted.loops &&
-               walk_apply_plain(w, RULE_ITERATE_ROWS, at))
-        stages_out(w, at);
 }
 
 // Products ------------------------------------------------------------------------------
@@ -892,8 +862,9 @@ void derive_normalise(DeriveWalk *w, Path at)
     if (!at.n)
         name_results(w);
     w->axes.n = 0;
+    derive_results_of_rows(w, at);
     maps_by_index(w, at, true, false, 0);
-    stages_out(w, at);
+    derive_stages_of_rows(w, at);
     walk_apply_plain(w, RULE_SAFE_FOLD, at);
     name_folds_beside(w, at);
     hoist_folds(w, at, true, true);

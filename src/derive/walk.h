@@ -96,6 +96,13 @@ Path join_outer(DeriveWalk *w, Path at);
 // layout of one?
 bool is_costly(const Expr *expr);
 
+// derive_rows.c: the functions of rows in what is below, before the normal form. What they
+// give is seen to be maps; what they store becomes stages over all rows.
+void derive_results_of_rows(DeriveWalk *w, Path at);
+void derive_stages_of_rows(DeriveWalk *w, Path at);
+// A kernel of its own costs more than a few elements that are made again.
+enum { HOST_LEAST = 64 };
+
 // derive_chain.c: a map of a chain of nests; false, and nothing changed, if it is none.
 bool derive_chain(DeriveWalk *w, Path at);
 // The folds of parts, by groups whatever the point says.

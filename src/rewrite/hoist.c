@@ -170,7 +170,8 @@ Expr *rule_hoistFold(Rewrite *rw, const Expr *at, const RuleArgs *args)
 typedef struct {
     Rewrite *rw;
     int64_t least;
-    const Expr *map, *value; // value: found in the map's function
+    const Expr *map, *value; // value: of what is found in the map's function
+    const Expr *named;       // what the name takes the place of
     const Expr *part[PARTS_MAX];
     int component[PARTS_MAX], n; // parts of a zip that it is made of; n 0: of the element
 } Common;
@@ -217,7 +218,7 @@ static bool find_common(Common *c, const Expr *expr, const Bound *within,
     c->n = 0;
     if (nest && type_is_scalar(value->type) && !mentions_bound(value, within) &&
         !mentions_bound(value, bound) && note_parts(c, value, bound) && c->n) {
-        c->value = value;
+        c->value = c->named = value;
         return true;
     }
     for (int i = 0; i < expr->narg && !expr_guards(expr, i); i++) {
@@ -264,25 +265,6 @@ static Expr *map_of_common(const Common *c)
                     c->n > 1 ? make_zip(rw, 1, part, c->n) : part[0]);
 }
 
-// The map with one part more, which its function has instead of the value.
-static Expr *map_with(const Common *c, Param *all)
-{
-    Rewrite *rw = c->rw;
-    const Expr *in = c->map->arg[0];
-    bool zip = is_dims(in, P_ZIP, 1);
-    Expr *part[PARTS_MAX];
-    int n = zip ? in->narg : 1;
-    for (int i = 0; i < n; i++)
-        part[i] = copy_of(rw, zip ? in->arg[i] : in);
-    part[n] = use(rw, all);
-    Param *t = fresh(rw, "t"), *found = fresh(rw, "found");
-    Expr *body = with_name(rw, copy_of(rw, c->map->fun->arg[0]), c->value, found);
-    body = expr_replace(rw->ir, body, found, expr_get(rw->ir, use(rw, t), n));
-    Expr *element = zip ? use(rw, t) : expr_get(rw->ir, use(rw, t), 0);
-    body = expr_replace(rw->ir, body, c->map->fun->params[0], element);
-    return make_map(rw, 1, make_lambda(rw, t, body), make_zip(rw, 1, part, n + 1));
-}
-
 // The same nodes, but for one of them; names stay as they are.
 static Expr *exchanged(Rewrite *rw, const Expr *expr, const Expr *old, Expr *value)
 {
@@ -295,6 +277,26 @@ static Expr *exchanged(Rewrite *rw, const Expr *expr, const Expr *old, Expr *val
     if (expr->fun)
         to->fun = exchanged(rw, expr->fun, old, value);
     return to;
+}
+
+// The map with one part more, which its function has instead of the value.
+static Expr *map_with(const Common *c, Param *all)
+{
+    Rewrite *rw = c->rw;
+    const Expr *in = c->map->arg[0];
+    bool zip = is_dims(in, P_ZIP, 1);
+    Expr *part[PARTS_MAX];
+    int n = zip ? in->narg : 1;
+    for (int i = 0; i < n; i++)
+        part[i] = copy_of(rw, zip ? in->arg[i] : in);
+    part[n] = use(rw, all);
+    Param *t = fresh(rw, "t"), *found = fresh(rw, "found");
+    Expr *body = exchanged(rw, c->map->fun->arg[0], c->named, use(rw, found));
+    body = with_name(rw, copy_of(rw, body), c->named, found);
+    body = expr_replace(rw->ir, body, found, expr_get(rw->ir, use(rw, t), n));
+    Expr *element = zip ? use(rw, t) : expr_get(rw->ir, use(rw, t), 0);
+    body = expr_replace(rw->ir, body, c->map->fun->params[0], element);
+    return make_map(rw, 1, make_lambda(rw, t, body), make_zip(rw, 1, part, n + 1));
 }
 
 // The map's value for all elements gets a name outside of an expression with the map in it.
@@ -340,16 +342,32 @@ bool is_row_stage(const Expr *expr, const void *user)
     return (loop || expr_is(expr, P_SCATTER)) && is_large(expr->type, wanted->least);
 }
 
-// A stage in the map's function that mentions nothing bound in it.
+// An expression with the lets that it mentions around it; NULL: it mentions what a function
+// binds.
+static const Expr *with_lets(Rewrite *rw, const Expr *expr, const Bound *within)
+{
+    Expr *all = (Expr *)expr;
+    for (; within; within = within->outer) {
+        const Expr *by = within->by;
+        for (int i = 0; by->kind == E_LAMBDA && i < by->nparam; i++)
+            if (expr_mentions(all, by->params[i]))
+                return NULL;
+        if (by->kind == E_LET && expr_mentions(all, by->param))
+            all = expr_let(rw->ir, by->param, by->arg[0], all);
+    }
+    return all;
+}
+
+// The first stage in the map's function that mentions no more than its lets and the
+// element.
 static bool find_stage(Common *c, const RowStages *wanted, const Expr *expr,
                        const Bound *within)
 {
     c->n = 0;
-    if (is_row_stage(expr, wanted) && !mentions_bound(expr, within) &&
-        note_parts(c, expr, NULL) && c->n) {
-        c->value = expr;
+    c->value = is_row_stage(expr, wanted) ? with_lets(c->rw, expr, within) : NULL;
+    c->named = expr;
+    if (c->value && note_parts(c, c->value, NULL) && c->n)
         return true;
-    }
     for (int i = 0; i < expr->narg && !expr_guards(expr, i); i++) {
         Bound own;
         if (find_stage(c, wanted, expr->arg[i], bound_around(expr, i, within, &own)))
@@ -358,12 +376,20 @@ static bool find_stage(Common *c, const RowStages *wanted, const Expr *expr,
     return expr->fun && find_stage(c, wanted, expr->fun, within);
 }
 
+// Does a row have a stage alone, perhaps behind lets?
+static bool is_stage_alone(const Expr *body, const RowStages *wanted)
+{
+    while (body->kind == E_LET && !expr_find(body->arg[0], is_row_stage, wanted))
+        body = body->arg[1];
+    return is_row_stage(body, wanted);
+}
+
 Expr *rule_hoistStage(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     const RowStages wanted = {args->at[0], args->at[1] != 0};
     Common c = {.rw = rw, .map = at};
     const Expr *body = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL;
     bool found =
-        body && !is_row_stage(body, &wanted) && find_stage(&c, &wanted, body, NULL);
+        body && !is_stage_alone(body, &wanted) && find_stage(&c, &wanted, body, NULL);
     return found ? named_outside(&c, at) : NULL;
 }

@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a map stores for each row becomes one stage over all rows.
+// What a map stores for each row becomes one stage over all rows; the arrays that it gives
+// for each row are made element by element.
 
 #include "rewrite/internal.h"
 
-// The body of a map's function, if it is of a pattern.
+// What a map's function ends in behind its lets, if it is of a pattern whose own function
+// mentions none of them.
 static const Expr *of_each_row(const Expr *at, Pattern pattern)
 {
-    const Expr *body = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL;
-    return body && expr_is(body, pattern) ? body : NULL;
+    const Expr *body = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL, *stage = body;
+    while (stage && stage->kind == E_LET)
+        stage = stage->arg[1];
+    if (!stage || !expr_is(stage, pattern))
+        return NULL;
+    for (; body != stage; body = body->arg[1])
+        if (expr_mentions(stage->fun, body->param))
+            return NULL;
+    return stage;
 }
 
-// A map of the same rows with another body.
-static Expr *for_each_row(Rewrite *rw, const Expr *at, Expr *body)
+// A body in which the stage has become its operand.
+static Expr *operand_of(Rewrite *rw, const Expr *body, const Expr *stage, Expr *operand)
 {
-    return make_map(rw, 1, make_lambda(rw, at->fun->params[0], body),
-                    copy_of(rw, at->arg[0]));
+    return body == stage ? operand
+                         : expr_let(rw->ir, body->param, body->arg[0],
+                                    operand_of(rw, body->arg[1], stage, operand));
 }
 
 Expr *rule_joinScatter(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -34,7 +44,9 @@ Expr *rule_joinScatter(Rewrite *rw, const Expr *at, const RuleArgs *args)
                       expr_at(ir, copy_of(rw, at->arg[0]), number));
     Expr *first = expr_op(ir, OP_MUL, copy_of(rw, number), expr_num(ir, n), NULL);
     to = expr_op(ir, OP_ADD, first, to, NULL);
-    Expr *rows = for_each_row(rw, at, copy_of(rw, scatter->arg[0]));
+    Expr *operand = operand_of(rw, at->fun->arg[0], scatter, scatter->arg[0]);
+    Expr *rows = make_map(rw, 1, make_lambda(rw, at->fun->params[0], operand),
+                          copy_of(rw, at->arg[0]));
     Expr *all =
         make(rw, P_SCATTER, 1, NULL, make_lambda(rw, k, to), make1(rw, P_JOIN, rows));
     return copy_of(rw, make_sized(rw, P_SPLIT, n, all));
@@ -126,7 +138,8 @@ Expr *rule_iterateRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Rows rows = {rw, {at->fun->params[0]}, {copy_of(rw, at->arg[0])}, 1};
     Param *state = fresh(rw, "state"), *end = fresh(rw, "end");
-    Expr *first = spread(&rows, start_value(rw, loop->arg[0]));
+    Expr *first =
+        spread(&rows, operand_of(rw, at->fun->arg[0], loop, start_value(rw, loop->arg[0])));
     Expr *step = step_of_all(rw, at, loop, state);
     if (!first || !step)
         return NULL;
@@ -137,4 +150,23 @@ Expr *rule_iterateRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
     for (int i = 0; i < n; i++)
         part[i] = expr_get(rw->ir, use(rw, end), i);
     return copy_of(rw, expr_let(rw->ir, end, all, make_zip(rw, 1, part, n)));
+}
+
+Expr *rule_unzipTuple(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    const int n = at->kind == E_TUPLE ? at->narg : 0;
+    Expr *part[PARTS_MAX], *own[PARTS_MAX];
+    if (n < 2 || n > PARTS_MAX)
+        return NULL;
+    Param *t = fresh(rw, "t");
+    for (int i = 0; i < n; i++) {
+        if (at->arg[i]->type->kind != T_ARRAY ||
+            !arith_equal(rw->ir->arith, len_of(at->arg[i], 0), len_of(at->arg[0], 0)))
+            return NULL;
+        part[i] = copy_of(rw, at->arg[i]);
+        own[i] = expr_get(rw->ir, use(rw, t), i);
+    }
+    Expr *elements = make_map(rw, 1, make_lambda(rw, t, expr_tuple(rw->ir, own, n)),
+                              make_zip(rw, 1, part, n));
+    return make1(rw, P_UNZIP, elements);
 }

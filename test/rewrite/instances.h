@@ -368,6 +368,7 @@ static const Instance instances[] = {
      "def p(x: [N]int) = scatter(\\i -> N - 1 - i, gather(\\k -> N - 1 - k, x))", "root",
      ""},
     {"unzipOfZip", "def p(x: [N]int, y: [N]float) = unzip(zip(x, y))", "root", ""},
+    {"unzipTuple", "def p(x: [N]int, y: [N]float) = (map(twice, x), y)", "root", ""},
     {"getOfTuple", "def p(x: [N]int, y: [N]float) = (x, y).1", "root", ""},
     {"letInline", "def p(x: [N]int) = let y = map(twice, x) in map(mix, zip(y, y))", "root",
      ""},

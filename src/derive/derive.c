@@ -758,7 +758,8 @@ DeriveWalk walk_start(const Derivation *d)
 {
     return (DeriveWalk){.strict = d->program->math == MATH_STRICT,
                         .cpu = d->device.is_cpu,
-                        .room = fold_room(d)};
+                        .room = fold_room(d),
+                        .units = d->device.compute_units};
 }
 
 static DeriveWalk walk_of(const Derivation *d, const Point *point)

@@ -45,6 +45,18 @@ static void nest_at(DeriveWalk *w, Path at)
     }
 }
 
+// Behind the lets of a function, a map in several dimensions is a nest of maps, one for
+// each dimension of work-items.
+static void nest_behind_lets(DeriveWalk *w, Path at)
+{
+    for (int d = 1; d < DIMS_MAX && !w->deep && is_map(walk_node(w, at)); d++) {
+        Path tail = walk_below_lets(w, walk_below(w, at, CHILD_FUN));
+        if (tail.n > at.n + 1 && !w->deep && is_map(walk_node(w, tail)))
+            walk_apply_plain(w, RULE_MAP_NEST, tail);
+        at = tail;
+    }
+}
+
 // Folds of rows along an axis: maps of rows there are not taken apart, for the fold may
 // share their pass.
 static void find_axes(const Expr *expr, Axes *axes)
@@ -660,6 +672,8 @@ static void normal_map(DeriveWalk *w, Path at, bool host)
     if (names_scan(walk_node(w, body)) && walk_apply_plain(w, RULE_LET_INLINE, body))
         normal_at(w, body, false);
     find_product(w, at);
+    if (host)
+        nest_behind_lets(w, at);
 }
 
 // A fold of what folds give is one fold, so that items can share all of it.

@@ -49,50 +49,146 @@ void derive_results_of_rows(DeriveWalk *w, Path at)
 
 static void drop_unused(DeriveWalk *w, Path at)
 {
-    for (; !w->deep && walk_node(w, at)->kind == E_LET; at = walk_below(w, at, 1))
-        while (walk_node(w, at)->kind == E_LET &&
-               !expr_mentions(walk_node(w, at)->arg[1], walk_node(w, at)->param) &&
-               walk_apply_plain(w, RULE_LET_INLINE, at))
-            ;
+    for (const Expr *let; !w->deep && (let = walk_node(w, at))->kind == E_LET;)
+        if (expr_mentions(let->arg[1], let->param) ||
+            !walk_apply_plain(w, RULE_LET_INLINE, at))
+            at = walk_below(w, at, 1);
 }
 
-// A scatter or a loop whose function uses the name before it.
-static bool is_stage_of_lets(const Expr *body)
+static bool fuses_with(const Expr *map, const Expr *in)
+{
+    return is_map(in) && in->dims == map->dims && !has_fold(in->fun) &&
+           !layout_function(in->fun);
+}
+
+// Maps of elements that read one another are one.
+static void fuse_maps(DeriveWalk *w, Path at)
+{
+    const Expr *expr = w->deep ? NULL : walk_node(w, at);
+    if (!expr || !expr_find(expr, has_function, NULL))
+        return;
+    for (bool again = is_map(expr); again;) {
+        const Expr *map = walk_node(w, at), *in = map->arg[0];
+        again = fuses_with(map, in) && walk_apply_plain(w, RULE_MAP_FUSION, at);
+        for (int64_t i = 0; is_zip(in, map->dims) && i < in->narg && !again; i++)
+            again = fuses_with(map, in->arg[i]) &&
+                    walk_apply(w, RULE_MAP_ZIP_FUSION, at, &i, 1);
+    }
+    for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
+        fuse_maps(w, walk_below(w, at, i));
+    if (!w->deep && walk_node(w, at)->fun)
+        fuse_maps(w, walk_below(w, at, CHILD_FUN));
+}
+
+// Maps that have names, and are read once, are one with those that read them.
+static void inline_maps(DeriveWalk *w, Path at)
+{
+    for (const Expr *let; !w->deep && (let = walk_node(w, at))->kind == E_LET;)
+        if (!is_map(let->arg[0]) || expr_uses(let->arg[1], let->param) != 1 ||
+            name_is_read_again(let) || !walk_apply_plain(w, RULE_LET_INLINE, at))
+            at = walk_below(w, at, 1);
+}
+
+// Lets before a stage alone, of which its function uses the first.
+static bool is_stage_of_lets(const Expr *body, const RowStages *wanted)
 {
     const Expr *stage = body;
     while (stage->kind == E_LET)
         stage = stage->arg[1];
-    return body != stage && stage->fun && expr_mentions(stage->fun, body->param);
+    return body != stage && is_row_stage(stage, wanted) &&
+           expr_mentions(stage->fun, body->param);
+}
+
+// Bytes of the longest array in what a map's function is given; -1: not known.
+static int64_t row_bytes(const Expr *map)
+{
+    const Type *elem = type_elem(map->arg[0]->type, map->dims);
+    int64_t most = 0;
+    for (int i = 0; i < (elem->kind == T_TUPLE ? elem->n : 1); i++) {
+        const Type *row = elem->kind == T_TUPLE ? elem->item[i] : elem;
+        int64_t bytes = 1, len;
+        for (; row->kind == T_ARRAY; row = row->elem) {
+            if (!arith_is_const(row->len, &len))
+                return -1;
+            bytes *= MIN(MAX(len, 1), INT32_MAX / bytes);
+        }
+        most =
+            MAX(most, row->kind == T_SCALAR ? bytes * scalar_info[row->scalar].bytes : 0);
+    }
+    return most;
+}
+
+static bool has_rows(const Type *type)
+{
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        if (has_rows(type->item[i]))
+            return true;
+    return type->kind == T_ARRAY && type->elem->kind == T_ARRAY;
+}
+
+// What is to be stored for each row. A row that a group holds, and goes through again,
+// needs no memory beyond that; the folds of rows that it does not hold are shared by groups
+// if there are fewer rows than groups that run at once.
+static RowStages stages_wanted(const DeriveWalk *w, const Expr *map)
+{
+    enum { AGAIN_LEAST = 256 }; // fewer are an item's
+    const int64_t bytes = row_bytes(map);
+    const bool held = bytes >= 0 && bytes <= w->room;
+    const bool again = !held || !folds_row(map->fun->arg[0]) ||
+                       has_rows(type_elem(map->arg[0]->type, map->dims));
+    int64_t rows;
+    return (RowStages){
+        .least = HOST_LEAST,
+        .loops = !w->cpu,
+        .again = again ? AGAIN_LEAST : 0,
+        .folds =
+            !held && bytes >= 0 && arith_is_const(map->type->len, &rows) && rows < w->units,
+    };
 }
 
 // What a map stores for each row becomes a stage over all rows, from the inside out: every
 // item that reads an element of a scattered row would scatter all of it, and a loop over
 // steps of a long row would be one item's. (A processor's thread has a row in its cache.)
+// So does what is made anew for each of those who read it.
 void derive_stages_of_rows(DeriveWalk *w, Path at)
 {
-    const RowStages wanted = {.least = HOST_LEAST, .loops = !w->cpu};
-    const int64_t args[] = {wanted.least, wanted.loops};
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
-    if (!expr || !expr_find(expr, is_row_stage, &wanted))
+    if (!expr || !expr_find(expr, has_function, NULL))
         return;
     for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
         derive_stages_of_rows(w, walk_below(w, at, i));
     if (!w->deep && walk_node(w, at)->fun)
         derive_stages_of_rows(w, walk_below(w, at, CHILD_FUN));
     expr = w->deep ? NULL : walk_node(w, at);
-    if (!expr || !is_map(expr) || !expr_find(expr->fun, is_row_stage, &wanted))
+    if (!expr || !is_map(expr) ||
+        !type_holds_array(type_elem(expr->arg[0]->type, expr->dims)))
         return;
-    if (walk_apply_plain(w, RULE_MAP_NEST, at))
+    const RowStages wanted = stages_wanted(w, expr);
+    const int64_t args[] = {wanted.least, wanted.loops, wanted.again, wanted.folds};
+    if (expr->dims > 1 && expr_find(expr->fun, is_row_stage, &wanted) &&
+        walk_apply_plain(w, RULE_MAP_NEST, at)) {
         derive_stages_of_rows(w, at);
-    else if (walk_apply(w, RULE_HOIST_STAGE, at, args, 2) ||
-             (is_stage_of_lets(walk_node(w, at)->fun->arg[0]) &&
-              walk_apply_plain(w, RULE_MAP_FISSION_LET, at))) {
+        return;
+    }
+    if (walk_apply(w, RULE_HOIST_STAGE, at, args, 4) ||
+        (is_stage_of_lets(walk_node(w, at)->fun->arg[0], &wanted) &&
+         walk_apply_plain(w, RULE_MAP_FISSION_LET, at))) {
         Path rest = walk_below(w, at, 1);
         walk_apply_plain(w, RULE_ZIP_FLATTEN, rest);
         drop_unused(w, walk_below(w, rest, CHILD_FUN));
         derive_stages_of_rows(w, walk_below(w, at, 0));
         derive_stages_of_rows(w, rest);
-    } else if (!walk_apply_plain(w, RULE_JOIN_SCATTER, at) && wanted.loops &&
-               walk_apply_plain(w, RULE_ITERATE_ROWS, at))
-        derive_stages_of_rows(w, at);
+        return;
+    }
+    Path body = walk_below(w, at, CHILD_FUN);
+    const bool goes_again = folds_row(walk_node(w, body)) && !wanted.folds;
+    if (!goes_again) // not through a row that a group holds
+        inline_maps(w, body);
+    if (is_row_stage(walk_node(w, walk_below_lets(w, body)), &wanted)) {
+        if (!walk_apply_plain(w, RULE_JOIN_SCATTER, at) && wanted.loops &&
+            walk_apply_plain(w, RULE_ITERATE_ROWS, at))
+            derive_stages_of_rows(w, at);
+    } else if (!goes_again) {
+        fuse_maps(w, body);
+    }
 }

@@ -708,6 +708,24 @@ static bool keeps_prefix(const Pipeline *p, Calls set)
     return false;
 }
 
+// Would few groups fold long rows, because a reader of what the rows fold to is to go on in
+// the same kernel? Rows that are folded apart are folded in parts.
+static bool keeps_folds(const Pipeline *p, Calls set)
+{
+    enum { LONG_LEAST = 64 << 10, ROWS_MOST = 128 };
+    for (int v = set.first; v < set_end(set); v++) {
+        const Expr *folds = p->stage[v].expr;
+        int64_t rows;
+        if (!calls_have(set, v) || !is_map(folds) || chain_split(folds) < LONG_LEAST ||
+            !arith_is_const(folds->type->len, &rows) || rows > ROWS_MOST)
+            continue;
+        for (int u = v + 1; u < set_end(set); u++)
+            if (calls_have(set, u) && find_read(p, u, v))
+                return true;
+    }
+    return false;
+}
+
 // The best ones; if they are not among them, all stages apart, all in one kernel, and the
 // cheapest where kernels go on with what they have only point by point.
 static void find_covers(Pipeline *p, const StageRates *rates, int most)
@@ -720,7 +738,7 @@ static void find_covers(Pipeline *p, const StageRates *rates, int most)
     for (int i = 0; i < nset; i++) {
         const Fusion *fusion = &p->space->fusion.at[i];
         if ((!p->streams && copies(p, fusion_calls(fusion)) > COPIES_MOST) ||
-            keeps_prefix(p, fusion_calls(fusion)))
+            keeps_prefix(p, fusion_calls(fusion)) || keeps_folds(p, fusion_calls(fusion)))
             continue;
         unit[n] =
             (CoverUnit){fusion->set, pipeline_time(p, fusion_calls(fusion), rates), i};

@@ -33,6 +33,7 @@ typedef struct {
     bool tiled, unroll, blocks;
     bool strict;     // all points give the same bits
     int64_t room;    // bytes of a row that a group may hold
+    int units;       // of the device, which have groups
     bool matrix;     // of fragments, for matrix units
     bool stream;     // warps walk along the first axis with the rows of all stages
     bool shuffle;    // as in KernelOptions

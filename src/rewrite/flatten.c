@@ -97,6 +97,55 @@ static Expr *widened(const Flat *f, const Expr *e, const Expr *rows)
     return made;
 }
 
+// Does it compute nothing but places?
+static bool only_views(const Expr *e)
+{
+    if (e->kind == E_LET || e->kind == E_OP || e->kind == E_CALL ||
+        (e->kind == E_PATTERN && e->pattern != P_ARRAY &&
+         pattern_info[e->pattern].group != G_VIEW))
+        return false;
+    bool views = !e->fun || e->pattern == P_GATHER || only_views(e->fun->arg[0]);
+    for (int i = 0; i < e->narg && views; i++)
+        views = (e->kind == E_AT && i == 1) || only_views(e->arg[i]);
+    return views;
+}
+
+// A view of the row, with element `place` of what the outer map reads for the row; NULL: it
+// uses the row in another way.
+static Expr *view_of_row(const Flat *f, const Expr *e, Expr *place[], int n)
+{
+    Expr *view = copy_of(f->rw, e);
+    for (int k = -1; expr_mentions(view, f->row); k++) {
+        const Expr *rows = whole(f, k);
+        if (k >= PARTS_MAX || (k >= 0 && (!rows || k >= f->map->arg[0]->narg)))
+            return NULL;
+        if (k < 0 && is_dims(f->map->arg[0], P_ZIP, f->map->dims))
+            continue;
+        Expr *elem = copy_of(f->rw, rows);
+        for (int i = 0; i < n; i++)
+            elem = expr_at(f->rw->ir, elem, copy_of(f->rw, place[i]));
+        Param *own = fresh(f->rw, "own");
+        Expr *use_of = expr_param(f->rw->ir, (Param *)f->row);
+        view = with_name(f->rw, view, k < 0 ? use_of : expr_get(f->rw->ir, use_of, k), own);
+        view = expr_replace(f->rw->ir, view, own, elem);
+    }
+    return view;
+}
+
+// A view of each row, over all dimensions, by index.
+static Expr *views_of_rows(const Flat *f, const Type *over, Expr *place[], int n,
+                           const Expr *e)
+{
+    if (n == f->map->dims)
+        return view_of_row(f, e, place, n);
+    Param *i = fresh(f->rw, "i");
+    place[n] = use(f->rw, i);
+    Expr *rows = views_of_rows(f, over->elem, place, n + 1, e);
+    return rows ? expr_pattern(f->rw->ir, P_ARRAY, 1, 0, &over->len,
+                               make_lambda(f->rw, i, rows), NULL, 0)
+                : NULL;
+}
+
 // Adds what the inner map reads, over all dimensions; false where that is not known.
 static bool add_part(Flat *f, const Expr *e)
 {
@@ -111,8 +160,13 @@ static bool add_part(Flat *f, const Expr *e)
     const Expr *rows = k > -2 ? whole(f, k) : NULL;
     if (f->n == PARTS_MAX || (k > -2 && !rows))
         return false;
-    if (k == -2 && expr_mentions(e, f->row))
-        return false;
+    if (k == -2 && expr_mentions(e, f->row)) {
+        Expr *place[DIMS_MAX];
+        Expr *views = only_views(e) ? views_of_rows(f, f->map->type, place, 0, e) : NULL;
+        f->part[f->n] = views;
+        f->n += views != NULL;
+        return views;
+    }
     f->part[f->n++] = turns  ? turned(f, rows)
                       : rows ? copy_of(f->rw, rows)
                              : repeated(f, f->map->type, f->map->dims, copy_of(f->rw, e));

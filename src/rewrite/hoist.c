@@ -339,6 +339,12 @@ bool is_row_stage(const Expr *expr, const void *user)
     const RowStages *wanted = user;
     const bool loop = wanted->loops && expr_is(expr, P_ITERATE) &&
                       arith_is_const(expr->num[0], NULL); // steps are launched
+    if (wanted->folds &&
+        (nest_is_long(expr, wanted->least) ||
+         (expr_is(expr, P_MAP) && expr_find(expr->fun, has_long_nest, &wanted->least))))
+        return true;
+    if (expr_is(expr, P_REDUCEBY))
+        return is_large(expr->arg[1]->type, wanted->least);
     return (loop || expr_is(expr, P_SCATTER)) && is_large(expr->type, wanted->least);
 }
 
@@ -361,35 +367,33 @@ static const Expr *with_lets(Rewrite *rw, const Expr *expr, const Bound *within)
 // The first stage in the map's function that mentions no more than its lets and the
 // element.
 static bool find_stage(Common *c, const RowStages *wanted, const Expr *expr,
-                       const Bound *within)
+                       const Bound *within, Around around)
 {
+    const bool stage =
+        is_row_stage(expr, wanted) || (wanted->again && around.again && makes_array(expr) &&
+                                       is_large(expr->type, wanted->again));
     c->n = 0;
-    c->value = is_row_stage(expr, wanted) ? with_lets(c->rw, expr, within) : NULL;
+    c->value = stage ? with_lets(c->rw, expr, within) : NULL;
     c->named = expr;
     if (c->value && note_parts(c, c->value, NULL) && c->n)
         return true;
     for (int i = 0; i < expr->narg && !expr_guards(expr, i); i++) {
         Bound own;
-        if (find_stage(c, wanted, expr->arg[i], bound_around(expr, i, within, &own)))
+        if (find_stage(c, wanted, expr->arg[i], bound_around(expr, i, within, &own),
+                       around_arg(expr, i, around)))
             return true;
     }
-    return expr->fun && find_stage(c, wanted, expr->fun, within);
-}
-
-// Does a row have a stage alone, perhaps behind lets?
-static bool is_stage_alone(const Expr *body, const RowStages *wanted)
-{
-    while (body->kind == E_LET && !expr_find(body->arg[0], is_row_stage, wanted))
-        body = body->arg[1];
-    return is_row_stage(body, wanted);
+    return expr->fun && find_stage(c, wanted, expr->fun, within, (Around){0});
 }
 
 Expr *rule_hoistStage(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    const RowStages wanted = {args->at[0], args->at[1] != 0};
+    const RowStages wanted = {args->at[0], args->at[1] != 0, args->at[2], args->at[3] != 0};
     Common c = {.rw = rw, .map = at};
-    const Expr *body = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL;
+    const Expr *body = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL, *last = body;
+    while (last && last->kind == E_LET)
+        last = last->arg[1];
     bool found =
-        body && !is_stage_alone(body, &wanted) && find_stage(&c, &wanted, body, NULL);
+        body && find_stage(&c, &wanted, body, NULL, (Around){0}) && c.named != last;
     return found ? named_outside(&c, at) : NULL;
 }

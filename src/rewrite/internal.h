@@ -96,6 +96,15 @@ const Arith *len_of(const Expr *expr, int dim); // of the type
 const Expr *inner_of(const Expr *map, Pattern p);
 // The component of the element that an expression is; -1: all of it, -2: something else.
 int element_component(const Expr *expr, const Param *elem);
+// again.c: what is around an expression in a function: does something read its elements,
+// with folds of its own, and again and again? map: a map of the zip that the expression is.
+typedef struct {
+    bool reads, nests, again;
+    const Expr *map;
+} Around;
+
+Around around_arg(const Expr *expr, int i, Around around); // around argument i
+bool makes_array(const Expr *expr); // by computing, not in another layout
 // product.c: does the expression, a let or a lambda, bind the param?
 bool binds_param(const Expr *expr, const void *param);
 bool divides(Rewrite *rw, int64_t n, const Arith *len);

@@ -101,13 +101,19 @@ bool keeps_order(const Expr *reduce);
 bool folds_by_parts(const Expr *fold);
 // A reduction, of not fewer elements than that as far as is known?
 bool fold_is_long(const Expr *expr, int64_t least);
-// What is stored for each row: scatters, and loops, of arrays of so many scalars.
+// What is stored for each row: scatters, loops and folds by key, of arrays of so many scalars;
+// and, unless it is 0, other arrays of `again` scalars that are read again and again.
 typedef struct {
     int64_t least;
     bool loops;
+    int64_t again;
+    bool folds; // and folds and prefixes of rows, too
 } RowStages;
 
-bool is_row_stage(const Expr *expr, const void *wanted); // wanted: RowStages
+// One that is stored however it is read; wanted: RowStages.
+bool is_row_stage(const Expr *expr, const void *wanted);
+// Is what a let names read in windows, by columns or for each element of something else?
+bool name_is_read_again(const Expr *let);
 bool scan_is_long(const Expr *expr, int64_t least); // the same of a prefix
 // The prefix that an expression is, or that a map reads element by element, alone or beside
 // other arrays; NULL: there is none.

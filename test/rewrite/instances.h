@@ -521,14 +521,22 @@ static const Instance instances[] = {
     {"hoistStage",
      "def p(x: [N][M]int) = map(\\r -> reduce(\\a v -> 3 * a + v, 0, "
      "scatter(\\i -> M - 1 - i, r)) - r[0], x)",
-     "root", "12 01"},
+     "root", "12 01 0 01"},
     {"hoistStage",
      "def p(x: [N][M]int, y: [N][M]int) = map(\\t -> map(mix, zip("
      "scatter(\\i -> (i + t.1[0] * 0 + 1) % M, map(twice, t.0)), t.1)), zip(x, y))",
-     "root", "1 0"},
+     "root", "1 0 0 0"},
     {"hoistStage",
      "def p(x: [N][M]int) = map(\\r -> map(twice, iterate(3, \\s -> map(twice, s), r)), x)",
-     "root", "1 1"},
+     "root", "1 1 0 0"},
+    {"hoistStage",
+     "def p(x: [N][M]int) = map(\\r -> map(\\w -> w[0] * w[1], slide(2, 1, map(twice, "
+     "r))), x)",
+     "root", "9 1 1 0"},
+    {"hoistStage",
+     "def p(x: [N][M]int) = map(\\r -> let t = map(twice, r) in map(\\v -> v + t[1], r), "
+     "x)",
+     "root", "9 1 1 0"},
     {"iterateRows",
      "def p(x: [N][M]int) = map(\\r -> iterate(3, \\s -> map(\\v -> v + r[1], s), r), x)",
      "root", ""},

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How an array is read: once, element by element, or again and again. An array of the
+// second kind that is not stored is made as often as it is read.
+
+#include "rewrite/internal.h"
+
+static bool is_nest(const Expr *expr, const void *none)
+{
+    return fold_is_long(expr, 0) || scan_is_long(expr, 0) || expr_is(expr, P_REDUCEBY);
+}
+
+static bool computes_here(const Expr *expr, const void *none)
+{
+    return expr->kind == E_OP || expr->kind == E_CALL || is_nest(expr, none);
+}
+
+bool makes_array(const Expr *expr)
+{
+    return expr->kind == E_PATTERN && expr->type->kind == T_ARRAY &&
+           pattern_info[expr->pattern].group != G_VIEW && expr->fun &&
+           (expr_find(expr->fun, computes_here, NULL) || is_nest(expr, NULL));
+}
+
+// What is read in an expression: a name, or a component of it if k is not negative.
+typedef struct {
+    const Param *name;
+    int k;
+} Read;
+
+static bool reads_again(const Read *read, const Expr *expr, Around around);
+
+// Does the map read its elements, or the components k of them, again?
+static bool elements_again(const Expr *map, int k)
+{
+    return reads_again(&(Read){map->fun->params[0], k}, map->fun->arg[0], (Around){0});
+}
+
+Around around_arg(const Expr *expr, int i, Around around)
+{
+    const bool pattern = expr->kind == E_PATTERN;
+    const bool view = pattern && pattern_info[expr->pattern].group == G_VIEW;
+    if (pattern && !view && expr->fun) { // what reads
+        const bool map = expr_is(expr, P_MAP);
+        const bool zip = expr_is(expr->arg[i], P_ZIP);
+        return (Around){
+            .reads = i == expr->narg - 1,
+            .nests = !map || expr_find(expr->fun, is_nest, NULL),
+            .again = map && !zip && elements_again(expr, -1),
+            .map = map && zip ? expr : NULL,
+        };
+    }
+    const Expr *map = around.map;
+    around.map = NULL;
+    if (expr_is(expr, P_ZIP) && map)
+        around.again |= elements_again(map, i);
+    else if (expr_is(expr, P_SLIDE))
+        around.again |= around.reads;
+    else if (expr_is(expr, P_TRANSPOSE) || expr_is(expr, P_GATHER))
+        around.again |=
+            around.reads && (around.nests || expr_find(expr->arg[0], is_nest, NULL));
+    else if (expr->kind == E_LET && i == 0)
+        around = (Around){
+            .again = reads_again(&(Read){expr->param, -1}, expr->arg[1], (Around){0})};
+    else if (!view && expr->kind != E_LET && expr->kind != E_GET && expr->kind != E_TUPLE)
+        return (Around){0};
+    return around;
+}
+
+static bool reads_again(const Read *read, const Expr *expr, Around around)
+{
+    const int component = element_component(expr, read->name);
+    if (component >= -1)
+        return around.again && (read->k < 0 || component < 0 || component == read->k);
+    if (expr->fun && uses_component(expr->fun, read->name, read->k))
+        return true;
+    for (int i = 0; i < expr->narg; i++)
+        if (reads_again(read, expr->arg[i], around_arg(expr, i, around)))
+            return true;
+    return false;
+}
+
+bool name_is_read_again(const Expr *let)
+{
+    return around_arg(let, 0, (Around){0}).again;
+}

@@ -55,37 +55,83 @@ static void drop_unused(DeriveWalk *w, Path at)
             at = walk_below(w, at, 1);
 }
 
-static bool fuses_with(const Expr *map, const Expr *in)
+static bool is_long_fold(const Expr *expr, const void *none)
 {
-    return is_map(in) && in->dims == map->dims && !has_fold(in->fun) &&
+    return fold_is_long(expr, HOST_LEAST) || scan_is_long(expr, HOST_LEAST);
+}
+
+static bool fuses_with(const Expr *in)
+{
+    return is_map(in) && !expr_find(in->fun, is_long_fold, NULL) &&
            !layout_function(in->fun);
 }
 
-// Maps of elements that read one another are one.
+// The map at a position, and what it reads as operand i of a zip, or alone, are one,
+// perhaps as maps in maps.
+static bool fuse_operand(DeriveWalk *w, Path at, int64_t i)
+{
+    const Expr *map = walk_node(w, at);
+    Path below = walk_below(w, at, 0);
+    if (i >= 0)
+        below = walk_below(w, below, (int)i);
+    const Expr *in = w->deep ? NULL : walk_node(w, below);
+    if (!in || !fuses_with(in))
+        return false;
+    if (in->dims != map->dims)
+        return walk_apply_plain(w, RULE_MAP_NEST, in->dims > map->dims ? below : at);
+    return i < 0 ? walk_apply_plain(w, RULE_MAP_FUSION, at)
+                 : walk_apply(w, RULE_MAP_ZIP_FUSION, at, &i, 1);
+}
+
+// The layout of what a map gives becomes one of what it reads.
+static bool move_layout(DeriveWalk *w, Path at)
+{
+    const Expr *expr = w->deep ? NULL : walk_node(w, at);
+    if (!expr || !expr->narg || !fuses_with(expr->arg[expr->narg - 1]))
+        return false;
+    const Rewriter before = rewriter_hold(&w->r);
+    if (expr_is(expr, P_TRANSPOSE) && expr->arg[0]->dims == 1)
+        walk_apply_plain(w, RULE_MAP_FLATTEN, walk_below(w, at, 0));
+    return rewriter_end(&w->r, &before, walk_apply_plain(w, RULE_LAYOUT_OF_MAP, at));
+}
+
+// Maps of elements that read one another are one, and layouts of what they give are layouts
+// of what they read.
 static void fuse_maps(DeriveWalk *w, Path at)
 {
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
     if (!expr || !expr_find(expr, has_function, NULL))
         return;
-    for (bool again = is_map(expr); again;) {
-        const Expr *map = walk_node(w, at), *in = map->arg[0];
-        again = fuses_with(map, in) && walk_apply_plain(w, RULE_MAP_FUSION, at);
-        for (int64_t i = 0; is_zip(in, map->dims) && i < in->narg && !again; i++)
-            again = fuses_with(map, in->arg[i]) &&
-                    walk_apply(w, RULE_MAP_ZIP_FUSION, at, &i, 1);
-    }
     for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
         fuse_maps(w, walk_below(w, at, i));
+    if (expr->kind == E_PATTERN && pattern_info[expr->pattern].group == G_VIEW)
+        move_layout(w, at);
+    for (bool again = !w->deep && is_map(walk_node(w, at)); again && !w->deep;) {
+        const Expr *map = walk_node(w, at), *in = map->arg[0];
+        again = fuse_operand(w, at, -1) || walk_apply_plain(w, RULE_ZIP_FLATTEN, at) ||
+                (in->dims > map->dims && walk_apply_plain(w, RULE_ZIP_NEST, at));
+        for (int64_t i = 0; !again && is_zip(in, map->dims) && i < in->narg; i++)
+            again = fuse_operand(w, at, i);
+    }
     if (!w->deep && walk_node(w, at)->fun)
         fuse_maps(w, walk_below(w, at, CHILD_FUN));
+}
+
+static bool shows_map(const Expr *value)
+{
+    while (value->kind == E_PATTERN && pattern_info[value->pattern].group == G_VIEW &&
+           value->narg && !expr_is(value, P_ZIP))
+        value = value->arg[value->narg - 1];
+    return is_map(value);
 }
 
 // Maps that have names, and are read once, are one with those that read them.
 static void inline_maps(DeriveWalk *w, Path at)
 {
     for (const Expr *let; !w->deep && (let = walk_node(w, at))->kind == E_LET;)
-        if (!is_map(let->arg[0]) || expr_uses(let->arg[1], let->param) != 1 ||
-            name_is_read_again(let) || !walk_apply_plain(w, RULE_LET_INLINE, at))
+        if (!shows_map(let->arg[0]) || expr_uses(let->arg[1], let->param) != 1 ||
+            is_read_again(let->arg[1], let->param) ||
+            !walk_apply_plain(w, RULE_LET_INLINE, at))
             at = walk_below(w, at, 1);
 }
 
@@ -185,10 +231,13 @@ void derive_stages_of_rows(DeriveWalk *w, Path at)
     if (!goes_again) // not through a row that a group holds
         inline_maps(w, body);
     if (is_row_stage(walk_node(w, walk_below_lets(w, body)), &wanted)) {
-        if (!walk_apply_plain(w, RULE_JOIN_SCATTER, at) && wanted.loops &&
-            walk_apply_plain(w, RULE_ITERATE_ROWS, at))
+        if (walk_apply_plain(w, RULE_JOIN_SCATTER, at) ||
+            (wanted.loops && walk_apply_plain(w, RULE_ITERATE_ROWS, at))) {
+            derive_results_of_rows(w, at);
             derive_stages_of_rows(w, at);
+        }
     } else if (!goes_again) {
         fuse_maps(w, body);
+        derive_results_of_rows(w, at);
     }
 }

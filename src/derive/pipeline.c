@@ -305,6 +305,8 @@ static void take_chain(StageFinder *f, const Expr *expr)
         Held held = {expr->param, -1, expr->arg[0]};
         if (is_stage(expr->arg[0]))
             held.stage = add_stage(f, expr->arg[0], expr->param->name, p->nlet);
+        if (held.stage >= 0)
+            p->stage[held.stage].param = expr->param;
         p->let_stage[p->nlet++] = held.stage;
         VEC_PUSH(p->arena, &f->held, held);
     }
@@ -726,6 +728,22 @@ static bool keeps_folds(const Pipeline *p, Calls set)
     return false;
 }
 
+// Would an item make arrays that others of the set read again, all of an array by itself?
+static bool makes_arrays(const Pipeline *p, Calls set)
+{
+    for (int v = set.first; v < set_end(set); v++) {
+        const Stage *s = &p->stage[v];
+        if (!calls_have(set, v) || !s->is_map || !s->param ||
+            type_elem(s->expr->type, s->dims)->kind != T_ARRAY)
+            continue;
+        for (int u = v + 1; u < set_end(set); u++)
+            if (calls_have(set, u) && find_read(p, u, v) &&
+                is_read_again(p->stage[u].expr, s->param))
+                return true;
+    }
+    return false;
+}
+
 // The best ones; if they are not among them, all stages apart, all in one kernel, and the
 // cheapest where kernels go on with what they have only point by point.
 static void find_covers(Pipeline *p, const StageRates *rates, int most)
@@ -738,7 +756,8 @@ static void find_covers(Pipeline *p, const StageRates *rates, int most)
     for (int i = 0; i < nset; i++) {
         const Fusion *fusion = &p->space->fusion.at[i];
         if ((!p->streams && copies(p, fusion_calls(fusion)) > COPIES_MOST) ||
-            keeps_prefix(p, fusion_calls(fusion)) || keeps_folds(p, fusion_calls(fusion)))
+            keeps_prefix(p, fusion_calls(fusion)) || keeps_folds(p, fusion_calls(fusion)) ||
+            makes_arrays(p, fusion_calls(fusion)))
             continue;
         unit[n] =
             (CoverUnit){fusion->set, pipeline_time(p, fusion_calls(fusion), rates), i};

@@ -37,7 +37,8 @@ typedef struct {
 typedef struct {
     const char *name;
     const Expr *expr;
-    int let; // which let of the chain holds it; -1: none, it is a result
+    int let;            // which let of the chain holds it; -1: none, it is a result
+    const Param *param; // of that let; NULL: none
     bool is_map;
     int dims;
     double points; // that it makes

@@ -80,7 +80,7 @@ static bool reads_again(const Read *read, const Expr *expr, Around around)
     return false;
 }
 
-bool name_is_read_again(const Expr *let)
+bool is_read_again(const Expr *expr, const Param *name)
 {
-    return around_arg(let, 0, (Around){0}).again;
+    return reads_again(&(Read){name, -1}, expr, (Around){0});
 }

@@ -364,36 +364,55 @@ static const Expr *with_lets(Rewrite *rw, const Expr *expr, const Bound *within)
     return all;
 }
 
-// The first stage in the map's function that mentions no more than its lets and the
-// element.
-static bool find_stage(Common *c, const RowStages *wanted, const Expr *expr,
-                       const Bound *within, Around around)
+// What a function gives, and that under the views that it gives it in.
+typedef struct {
+    const Expr *result, *under;
+} Given;
+
+static Given given_by(const Expr *body)
 {
-    const bool stage =
-        is_row_stage(expr, wanted) || (wanted->again && around.again && makes_array(expr) &&
-                                       is_large(expr->type, wanted->again));
+    while (body->kind == E_LET)
+        body = body->arg[1];
+    const Expr *under = body;
+    while (under->kind == E_PATTERN && under->narg &&
+           pattern_info[under->pattern].group == G_VIEW && !expr_is(under, P_ZIP))
+        under = data_of(under);
+    return (Given){body, under};
+}
+
+// The first stage in the map's function, but for what this gives, that mentions no more
+// than its lets and the element.
+static bool find_stage(Common *c, const RowStages *wanted, const Given *given,
+                       const Expr *expr, const Bound *within, Around around)
+{
+    const RowStages always = {wanted->least, wanted->loops, 0, false};
+    const bool again = wanted->again && around.again && makes_array(expr) &&
+                       (is_large(expr->type, wanted->again) ||
+                        expr_find(expr, has_long_nest, &wanted->least));
+    const bool stage = expr == given->under ? is_row_stage(expr, &always)
+                                            : again || is_row_stage(expr, wanted);
     c->n = 0;
-    c->value = stage ? with_lets(c->rw, expr, within) : NULL;
+    c->value = stage && expr != given->result ? with_lets(c->rw, expr, within) : NULL;
     c->named = expr;
     if (c->value && note_parts(c, c->value, NULL) && c->n)
         return true;
     for (int i = 0; i < expr->narg && !expr_guards(expr, i); i++) {
         Bound own;
-        if (find_stage(c, wanted, expr->arg[i], bound_around(expr, i, within, &own),
+        if (find_stage(c, wanted, given, expr->arg[i], bound_around(expr, i, within, &own),
                        around_arg(expr, i, around)))
             return true;
     }
-    return expr->fun && find_stage(c, wanted, expr->fun, within, (Around){0});
+    return expr->fun && find_stage(c, wanted, given, expr->fun, within, (Around){0});
 }
 
 Expr *rule_hoistStage(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     const RowStages wanted = {args->at[0], args->at[1] != 0, args->at[2], args->at[3] != 0};
     Common c = {.rw = rw, .map = at};
-    const Expr *body = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL, *last = body;
-    while (last && last->kind == E_LET)
-        last = last->arg[1];
-    bool found =
-        body && find_stage(&c, &wanted, body, NULL, (Around){0}) && c.named != last;
+    if (!is_dims(at, P_MAP, 1))
+        return NULL;
+    const Expr *body = at->fun->arg[0];
+    const Given given = given_by(body);
+    bool found = find_stage(&c, &wanted, &given, body, NULL, (Around){0});
     return found ? named_outside(&c, at) : NULL;
 }

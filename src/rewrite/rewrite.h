@@ -112,8 +112,9 @@ typedef struct {
 
 // One that is stored however it is read; wanted: RowStages.
 bool is_row_stage(const Expr *expr, const void *wanted);
-// Is what a let names read in windows, by columns or for each element of something else?
-bool name_is_read_again(const Expr *let);
+// Is what a name stands for read in windows, by columns or for each element of something
+// else?
+bool is_read_again(const Expr *expr, const Param *name);
 bool scan_is_long(const Expr *expr, int64_t least); // the same of a prefix
 // The prefix that an expression is, or that a map reads element by element, alone or beside
 // other arrays; NULL: there is none.

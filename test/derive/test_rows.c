@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Functions of arrays, drawn at random, as programs of one array and as functions of a map:
+// on a GPU each array then costs what it costs alone, and no item makes much more by
+// itself.
+
+#include "derive/derive_parts.h"
+#include "problem/problem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+// Steps of a function, from an array `%s` to one of the same type.
+static const char *const of_rows[] = {
+    "%s |> pad(1, 1, clamp) |> slide(3, 1) |> map(\\w -> w[0] + w[1] * w[2])",
+    "%s |> scatter(\\i -> (i + 5) % M)",
+    "%s |> gather(\\i -> M - 1 - i)",
+    "%s |> map(\\v -> v * v + 1.0)",
+    "%s |> iterate(3, \\s -> s |> pad(1, 1, wrap) |> slide(3, 1) |> map(\\w -> w[0] - "
+    "w[2]))",
+    "zip(%s, g) |> map(\\v w -> v - 0.5 * w)",
+    "%s |> pad(2, 2, mirror) |> slide(5, 1) |> map(\\w -> reduce(max, w[0], w))",
+};
+static const char *const of_images[] = {
+    "%s |> pad2(1, 1, 1, 1, clamp) |> slide2(3, 1) |> map2(\\w -> w[0][1] + w[1][2])",
+    "%s |> map(\\r -> r |> pad(1, 1, 0) |> slide(3, 1) |> map(\\w -> w[0] + w[2]))",
+    "%s |> transpose |> map(\\r -> r |> pad(1, 1, wrap) |> slide(3, 1) |> map(\\w -> w[0] "
+    "* "
+    "w[2])) |> transpose",
+    "%s |> map2(\\v -> v * v + 1.0)",
+    "%s |> map(\\r -> map(\\v -> 2.0 * v, r))",
+    "%s |> map(\\r -> zip(r, g[0]) |> map(\\v w -> v - w))",
+    "zip2(%s, g) |> map2(\\v w -> v - 0.5 * w)",
+    "%s |> scatter(\\i -> (i + 3) % N)",
+    "%s |> iterate(2, \\s -> s |> pad2(1, 1, 1, 1, 0) |> slide2(3, 1) |> map2(\\w -> "
+    "w[1][0] "
+    "- w[1][2]))",
+    "(\\q -> zip(q, map(\\r -> reduce(+, 0.0, r), q)) |> map(\\r s -> map(\\v -> v / s, "
+    "r)))",
+    "(\\q -> let m = map(\\c -> reduce(+, 0.0, c), transpose(q)) in map(\\r -> zip(r, m) "
+    "|> "
+    "map(-), q))",
+    "(\\q -> let m = reduce(max, 0.0, join(q)) in map2(\\v -> v / m, q))",
+};
+
+enum { ARRAYS = 1000, N = 96, M = 160 };
+
+static const DeviceInfo gpu = {.target = "opencl",
+                               .has_double = true,
+                               .compute_units = 8,
+                               .warp = 32,
+                               .max_group = 1024,
+                               .max_item = {1024, 1024, 64},
+                               .local_bytes = 49152};
+
+static unsigned drawn(unsigned *state, unsigned n)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (*state >> 8) % n;
+}
+
+// A function of g, of one to three steps.
+static void draw(Buf *out, const char *const *step, int nstep, unsigned seed)
+{
+    unsigned state = seed;
+    int n = 1 + (int)drawn(&state, 3);
+    char was[] = "g";
+    for (int i = 0; i < n; i++) {
+        const char *text = step[drawn(&state, (unsigned)nstep)];
+        const char *hole = strstr(text, "%s");
+        const char name[] = {(char)('a' + i), 0};
+        buf_printf(out, "let %s = ", name);
+        if (hole)
+            buf_printf(out, "%.*s%s%s in ", (int)(hole - text), text, was, hole + 2);
+        else // "(\q -> BODY)": a let of q
+            buf_printf(out, "let q = %s in %.*s in ", was, (int)strlen(text) - 8, text + 7);
+        was[0] = name[0];
+    }
+    if (drawn(&state, 3) == 0)
+        buf_printf(out, "(%s, g)", was);
+    else
+        buf_puts(out, was);
+}
+
+// What all work-items execute, and the most of one: statements, those of threads apart.
+typedef struct {
+    double all, item;
+} Cost;
+
+static Cost cost_of(const Block *block)
+{
+    Cost sum = {0, 0};
+    for (int i = 0; i < block->len; i++) {
+        const Stm *s = block->at[i];
+        Cost body = cost_of(&s->body), other = cost_of(&s->other);
+        int64_t extent = 1;
+        if (s->kind == ST_FOR)
+            assert_true(arith_is_const(s->extent, &extent));
+        sum.all += 1 + (double)extent * (body.all + other.all);
+        sum.item += 1 + (s->kind == ST_FOR && s->loop != LOOP_SEQ ? 1 : (double)extent) *
+                            (body.item + other.item);
+    }
+    return sum;
+}
+
+static Cost plain_cost(const char *text)
+{
+    static const Binding size[] = {{"B", ARRAYS}, {"N", N}, {"M", M}};
+    Arena *arena = arena_new();
+    Diags diags = {.arena = arena};
+    Problem *problem = problem_parse("test", text, &diags);
+    Point point;
+    Cost most = {0, 0};
+    Buf out = buf_new();
+    bool batch = strstr(text, "[B]"), image = strstr(text, "[N]");
+    Binding given[3];
+    int n = 0;
+    for (int i = 0; i < 3; i++)
+        if ((i == 0 && batch) || (i == 1 && image) || i == 2)
+            given[n++] = size[i];
+    if (!problem || !problem->program || !problem_bind(problem, given, n, &diags)) {
+        diags_print(&out, &diags);
+        fail_msg("%s: %s", text, out.text);
+    }
+    Derivation *d = derive_new(problem->bound, &gpu, &diags);
+    assert_non_null(d);
+    derive_plain(d, &point);
+    const Unit *unit = derive_unit(d, &point, false, arena, &diags);
+    if (!unit) {
+        diags_print(&out, &diags);
+        fail_msg("%s: %s", text, out.text);
+    }
+    for (int i = 0; i < unit->launches.len; i++) {
+        Cost work = cost_of(&unit->launches.at[i].kernel->body);
+        most.all += work.all;
+        most.item = fmax(most.item, work.item);
+    }
+    buf_release(&out);
+    derive_free(d);
+    problem_free(problem);
+    arena_free(arena);
+    return most;
+}
+
+static bool costs_the_same(const char *const *step, int nstep, bool images, unsigned seed)
+{
+    const char *sizes = images ? "N, M" : "M", *type = images ? "[N][M]" : "[M]";
+    Buf f = buf_new(), one = buf_new(), all = buf_new();
+    draw(&f, step, nstep, seed);
+    buf_printf(&one, "size %s\ndef p(g: %sfloat) = %s\n", sizes, type, f.text);
+    buf_printf(&all, "size B, %s\ndef p(x: [B]%sfloat) = map(\\g -> %s, x)\n", sizes, type,
+               f.text);
+    const Cost alone = plain_cost(one.text), batch = plain_cost(all.text);
+    const bool same =
+        batch.all <= 40 * ARRAYS * alone.all && batch.item <= 4 * alone.item + 1000;
+    if (!same)
+        print_error("%s: %g statements an array, %g of an item; %g and %g for one array\n",
+                    all.text, batch.all / ARRAYS, batch.item, alone.all, alone.item);
+    buf_release(&f);
+    buf_release(&one);
+    buf_release(&all);
+    return same;
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    int wrong = 0;
+    for (unsigned seed = 1; seed <= 400; seed++)
+        wrong += !costs_the_same(of_rows, COUNTOF(of_rows), false, seed);
+    assert_int_equal(wrong, 0);
+}
+
+static void test_images(void **state)
+{
+    (void)state;
+    int wrong = 0;
+    for (unsigned seed = 1; seed <= 400; seed++)
+        wrong += !costs_the_same(of_images, COUNTOF(of_images), true, seed);
+    assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_images),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -26,24 +26,24 @@ bool makes_array(const Expr *expr)
 typedef struct {
     const Param *name;
     int k;
-} Read;
+} NameRead;
 
-static bool reads_again(const Read *read, const Expr *expr, Around around);
+static bool reads_again(const NameRead *read, const Expr *expr, ReadBy around);
 
 // Does the map read its elements, or the components k of them, again?
 static bool elements_again(const Expr *map, int k)
 {
-    return reads_again(&(Read){map->fun->params[0], k}, map->fun->arg[0], (Around){0});
+    return reads_again(&(NameRead){map->fun->params[0], k}, map->fun->arg[0], (ReadBy){0});
 }
 
-Around around_arg(const Expr *expr, int i, Around around)
+ReadBy around_arg(const Expr *expr, int i, ReadBy around)
 {
     const bool pattern = expr->kind == E_PATTERN;
     const bool view = pattern && pattern_info[expr->pattern].group == G_VIEW;
     if (pattern && !view && expr->fun) { // what reads
         const bool map = expr_is(expr, P_MAP);
         const bool zip = expr_is(expr->arg[i], P_ZIP);
-        return (Around){
+        return (ReadBy){
             .reads = i == expr->narg - 1,
             .nests = !map || expr_find(expr->fun, is_nest, NULL),
             .again = map && !zip && elements_again(expr, -1),
@@ -60,14 +60,14 @@ Around around_arg(const Expr *expr, int i, Around around)
         around.again |=
             around.reads && (around.nests || expr_find(expr->arg[0], is_nest, NULL));
     else if (expr->kind == E_LET && i == 0)
-        around = (Around){
-            .again = reads_again(&(Read){expr->param, -1}, expr->arg[1], (Around){0})};
+        around = (ReadBy){
+            .again = reads_again(&(NameRead){expr->param, -1}, expr->arg[1], (ReadBy){0})};
     else if (!view && expr->kind != E_LET && expr->kind != E_GET && expr->kind != E_TUPLE)
-        return (Around){0};
+        return (ReadBy){0};
     return around;
 }
 
-static bool reads_again(const Read *read, const Expr *expr, Around around)
+static bool reads_again(const NameRead *read, const Expr *expr, ReadBy around)
 {
     const int component = element_component(expr, read->name);
     if (component >= -1)
@@ -82,5 +82,5 @@ static bool reads_again(const Read *read, const Expr *expr, Around around)
 
 bool is_read_again(const Expr *expr, const Param *name)
 {
-    return reads_again(&(Read){name, -1}, expr, (Around){0});
+    return reads_again(&(NameRead){name, -1}, expr, (ReadBy){0});
 }

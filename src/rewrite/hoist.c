@@ -367,9 +367,9 @@ static const Expr *with_lets(Rewrite *rw, const Expr *expr, const Bound *within)
 // What a function gives, and that under the views that it gives it in.
 typedef struct {
     const Expr *result, *under;
-} Given;
+} MapResult;
 
-static Given given_by(const Expr *body)
+static MapResult given_by(const Expr *body)
 {
     while (body->kind == E_LET)
         body = body->arg[1];
@@ -377,13 +377,13 @@ static Given given_by(const Expr *body)
     while (under->kind == E_PATTERN && under->narg &&
            pattern_info[under->pattern].group == G_VIEW && !expr_is(under, P_ZIP))
         under = data_of(under);
-    return (Given){body, under};
+    return (MapResult){body, under};
 }
 
 // The first stage in the map's function, but for what this gives, that mentions no more
 // than its lets and the element.
-static bool find_stage(Common *c, const RowStages *wanted, const Given *given,
-                       const Expr *expr, const Bound *within, Around around)
+static bool find_stage(Common *c, const RowStages *wanted, const MapResult *given,
+                       const Expr *expr, const Bound *within, ReadBy around)
 {
     const RowStages always = {wanted->least, wanted->loops, 0, false};
     const bool again = wanted->again && around.again && makes_array(expr) &&
@@ -402,7 +402,7 @@ static bool find_stage(Common *c, const RowStages *wanted, const Given *given,
                        around_arg(expr, i, around)))
             return true;
     }
-    return expr->fun && find_stage(c, wanted, given, expr->fun, within, (Around){0});
+    return expr->fun && find_stage(c, wanted, given, expr->fun, within, (ReadBy){0});
 }
 
 Expr *rule_hoistStage(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -412,7 +412,7 @@ Expr *rule_hoistStage(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (!is_dims(at, P_MAP, 1))
         return NULL;
     const Expr *body = at->fun->arg[0];
-    const Given given = given_by(body);
-    bool found = find_stage(&c, &wanted, &given, body, NULL, (Around){0});
+    const MapResult given = given_by(body);
+    bool found = find_stage(&c, &wanted, &given, body, NULL, (ReadBy){0});
     return found ? named_outside(&c, at) : NULL;
 }

@@ -101,9 +101,9 @@ int element_component(const Expr *expr, const Param *elem);
 typedef struct {
     bool reads, nests, again;
     const Expr *map;
-} Around;
+} ReadBy;
 
-Around around_arg(const Expr *expr, int i, Around around); // around argument i
+ReadBy around_arg(const Expr *expr, int i, ReadBy around); // around argument i
 bool makes_array(const Expr *expr); // by computing, not in another layout
 // product.c: does the expression, a let or a lambda, bind the param?
 bool binds_param(const Expr *expr, const void *param);

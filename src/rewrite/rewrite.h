@@ -101,8 +101,9 @@ bool keeps_order(const Expr *reduce);
 bool folds_by_parts(const Expr *fold);
 // A reduction, of not fewer elements than that as far as is known?
 bool fold_is_long(const Expr *expr, int64_t least);
-// What is stored for each row: scatters, loops and folds by key, of arrays of so many scalars;
-// and, unless it is 0, other arrays of `again` scalars that are read again and again.
+// What is stored for each row: scatters, loops and folds by key, of arrays of so many
+// scalars; and, unless it is 0, other arrays of `again` scalars that are read again and
+// again.
 typedef struct {
     int64_t least;
     bool loops;

@@ -59,11 +59,11 @@ typedef struct {
     const Param *name[PARTS_MAX];
     Expr *all[PARTS_MAX];
     int n;
-} Rows;
+} RowNames;
 
 // The values of an expression for all rows: those of a name, or a map of the names that it
 // mentions.
-static Expr *mapped(const Rows *rows, const Expr *value)
+static Expr *mapped(const RowNames *rows, const Expr *value)
 {
     Rewrite *rw = rows->rw;
     Param *t = fresh(rw, "t");
@@ -87,7 +87,7 @@ static Expr *mapped(const Rows *rows, const Expr *value)
 
 // The same, of each component of a tuple; names on the way are of all rows. NULL: they are
 // too many.
-static Expr *spread(Rows *rows, const Expr *value)
+static Expr *spread(RowNames *rows, const Expr *value)
 {
     Rewrite *rw = rows->rw;
     Expr *item[PARTS_MAX];
@@ -114,7 +114,7 @@ static Expr *step_of_all(Rewrite *rw, const Expr *at, const Expr *loop, Param *s
 {
     const Type *type = loop->type;
     const int n = type->kind == T_TUPLE ? type->n : 1;
-    Rows rows = {.rw = rw};
+    RowNames rows = {.rw = rw};
     Expr *own[PARTS_MAX];
     for (int i = 0; i < n; i++) {
         Param *name = param_new(rw->ir, "own", n > 1 ? type->item[i] : type);
@@ -136,7 +136,7 @@ Expr *rule_iterateRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const int n = type && type->kind == T_TUPLE ? type->n : 1;
     if (!loop || n + 1 >= PARTS_MAX)
         return NULL;
-    Rows rows = {rw, {at->fun->params[0]}, {copy_of(rw, at->arg[0])}, 1};
+    RowNames rows = {rw, {at->fun->params[0]}, {copy_of(rw, at->arg[0])}, 1};
     Param *state = fresh(rw, "state"), *end = fresh(rw, "end");
     Expr *first =
         spread(&rows, operand_of(rw, at->fun->arg[0], loop, start_value(rw, loop->arg[0])));

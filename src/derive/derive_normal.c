@@ -15,6 +15,9 @@
 
 static bool has_window(const Expr *in, int dims)
 {
+    while (expr_is(in, P_TRANSPOSE) || expr_is(in, P_GATHER) || expr_is(in, P_TAKE) ||
+           expr_is(in, P_DROP))
+        in = in->arg[in->narg - 1];
     bool found = expr_is(in, P_SLIDE);
     for (int i = 0; is_zip(in, dims) && i < in->narg; i++)
         found |= has_window(in->arg[i], dims);

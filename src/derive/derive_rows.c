@@ -87,7 +87,8 @@ static bool fuse_operand(DeriveWalk *w, Path at, int64_t i)
 static bool move_layout(DeriveWalk *w, Path at)
 {
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
-    if (!expr || !expr->narg || !fuses_with(expr->arg[expr->narg - 1]))
+    const Expr *in = expr && expr->narg ? expr->arg[expr->narg - 1] : NULL;
+    if (!in || !(fuses_with(in) || (expr_is(expr, P_GATHER) && is_map(in))))
         return false;
     const Rewriter before = rewriter_hold(&w->r);
     if (expr_is(expr, P_TRANSPOSE) && expr->arg[0]->dims == 1)
@@ -125,12 +126,23 @@ static bool shows_map(const Expr *value)
     return is_map(value);
 }
 
+// Is it another name, or a map that is read once and not made anew for each reader?
+static bool is_inlined(const Expr *let)
+{
+    const Expr *value = let->arg[0];
+    while (value->kind == E_GET)
+        value = value->arg[0];
+    return value->kind == E_PARAM ||
+           (shows_map(let->arg[0]) && expr_uses(let->arg[1], let->param) == 1 &&
+            !is_read_again(let->arg[1], let->param));
+}
+
 // Maps that have names, and are read once, are one with those that read them.
 static void inline_maps(DeriveWalk *w, Path at)
 {
-    for (const Expr *let; !w->deep && (let = walk_node(w, at))->kind == E_LET;)
-        if (!shows_map(let->arg[0]) || expr_uses(let->arg[1], let->param) != 1 ||
-            is_read_again(let->arg[1], let->param) ||
+    while (!w->deep &&
+           (walk_apply_plain(w, RULE_LET_OUT, at) || walk_node(w, at)->kind == E_LET))
+        if (walk_node(w, at)->kind != E_LET || !is_inlined(walk_node(w, at)) ||
             !walk_apply_plain(w, RULE_LET_INLINE, at))
             at = walk_below(w, at, 1);
 }

@@ -580,6 +580,9 @@ void order_prefixes(const Derivation *d, Point *point)
         return;
     space_set(d->space, &ordered, "prefix", "parts");
     space_set(d->space, &ordered, "fold", "item");
+    space_set(d->space, &ordered, "hold", "again");
+    space_set(d->space, &ordered, "join", "tree");
+    set_number(d, &ordered, "lanes", 1);
     set_number(d, &ordered, "share", 0);
     set_number(d, &ordered, "parts", 1);
     set_number(d, &ordered, "strip", 0);

@@ -36,20 +36,45 @@ static bool elements_again(const Expr *map, int k)
     return reads_again(&(NameRead){map->fun->params[0], k}, map->fun->arg[0], (ReadBy){0});
 }
 
+// What is around the value of a let; within: what is looked for in it is costly.
+static ReadBy around_value(const Expr *let, bool within)
+{
+    const bool costly = within || expr_find(let->arg[0], is_nest, NULL);
+    return (ReadBy){
+        .reads = true,
+        .nests = expr_find(let->arg[1], is_nest, NULL),
+        .again = reads_again(&(NameRead){let->param, -1}, let->arg[1],
+                             (ReadBy){.costly = costly}),
+        .costly = within,
+    };
+}
+
+// What is around what a pattern reads element by element.
+static ReadBy around_read(const Expr *expr, int i, ReadBy around)
+{
+    const bool map = expr_is(expr, P_MAP);
+    const bool zip = expr_is(expr->arg[i], P_ZIP);
+    return (ReadBy){
+        .reads = i == expr->narg - 1,
+        .nests = !map || expr_find(expr->fun, is_nest, NULL),
+        .again = map && !zip && elements_again(expr, -1),
+        .costly = around.costly,
+        .map = map && zip ? expr : NULL,
+    };
+}
+
 ReadBy around_arg(const Expr *expr, int i, ReadBy around)
 {
     const bool pattern = expr->kind == E_PATTERN;
     const bool view = pattern && pattern_info[expr->pattern].group == G_VIEW;
-    if (pattern && !view && expr->fun) { // what reads
-        const bool map = expr_is(expr, P_MAP);
-        const bool zip = expr_is(expr->arg[i], P_ZIP);
-        return (ReadBy){
-            .reads = i == expr->narg - 1,
-            .nests = !map || expr_find(expr->fun, is_nest, NULL),
-            .again = map && !zip && elements_again(expr, -1),
-            .map = map && zip ? expr : NULL,
-        };
-    }
+    if (pattern && !view && expr->fun)
+        return around_read(expr, i, around);
+    if (expr->kind == E_LET && i == 0)
+        return around_value(expr, around.costly);
+    if (!view && expr->kind != E_LET && expr->kind != E_GET && expr->kind != E_TUPLE)
+        return (ReadBy){.costly = around.costly};
+    const bool costly =
+        around.costly || (expr->narg && expr_find(expr->arg[0], is_nest, NULL));
     const Expr *map = around.map;
     around.map = NULL;
     if (expr_is(expr, P_ZIP) && map)
@@ -57,13 +82,9 @@ ReadBy around_arg(const Expr *expr, int i, ReadBy around)
     else if (expr_is(expr, P_SLIDE))
         around.again |= around.reads;
     else if (expr_is(expr, P_TRANSPOSE) || expr_is(expr, P_GATHER))
-        around.again |=
-            around.reads && (around.nests || expr_find(expr->arg[0], is_nest, NULL));
-    else if (expr->kind == E_LET && i == 0)
-        around = (ReadBy){
-            .again = reads_again(&(NameRead){expr->param, -1}, expr->arg[1], (ReadBy){0})};
-    else if (!view && expr->kind != E_LET && expr->kind != E_GET && expr->kind != E_TUPLE)
-        return (ReadBy){0};
+        around.again |= around.reads && (around.nests || costly);
+    else if (expr_is(expr, P_JOIN))
+        around.again |= around.reads && costly;
     return around;
 }
 

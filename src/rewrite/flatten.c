@@ -8,6 +8,8 @@
 
 #include "rewrite/internal.h"
 
+enum { WHOLE_LEAST = 64 }; // elements of a fold
+
 typedef struct {
     Rewrite *rw;
     const Expr *map;  // the outer one
@@ -110,6 +112,13 @@ static bool only_views(const Expr *e)
     return views;
 }
 
+// Is it made as a whole, whichever element is read?
+static bool is_whole(const Expr *e, const void *none)
+{
+    return e->kind == E_LET || expr_is(e, P_SCATTER) || expr_is(e, P_ITERATE) ||
+           expr_is(e, P_REDUCEBY) || scan_is_long(e, 0) || fold_is_long(e, WHOLE_LEAST);
+}
+
 // A view of the row, with element `place` of what the outer map reads for the row; NULL: it
 // uses the row in another way.
 static Expr *view_of_row(const Flat *f, const Expr *e, Expr *place[], int n)
@@ -119,8 +128,11 @@ static Expr *view_of_row(const Flat *f, const Expr *e, Expr *place[], int n)
         const Expr *rows = whole(f, k);
         if (k >= PARTS_MAX || (k >= 0 && (!rows || k >= f->map->arg[0]->narg)))
             return NULL;
-        if (k < 0 && is_dims(f->map->arg[0], P_ZIP, f->map->dims))
+        if ((k < 0 && is_dims(f->map->arg[0], P_ZIP, f->map->dims)) ||
+            (k >= 0 && !uses_component(view, f->row, k)))
             continue;
+        if (expr_find(rows, is_whole, NULL)) // again for each place
+            return NULL;
         Expr *elem = copy_of(f->rw, rows);
         for (int i = 0; i < n; i++)
             elem = expr_at(f->rw->ir, elem, copy_of(f->rw, place[i]));

@@ -97,9 +97,10 @@ const Expr *inner_of(const Expr *map, Pattern p);
 // The component of the element that an expression is; -1: all of it, -2: something else.
 int element_component(const Expr *expr, const Param *elem);
 // again.c: what is around an expression in a function: does something read its elements,
-// with folds of its own, and again and again? map: a map of the zip that the expression is.
+// with folds of its own, and again and again? costly: the expression has folds or prefixes;
+// map: a map of the zip that it is.
 typedef struct {
-    bool reads, nests, again;
+    bool reads, nests, again, costly;
     const Expr *map;
 } ReadBy;
 

@@ -31,21 +31,22 @@ typedef struct {
 static bool reads_again(const NameRead *read, const Expr *expr, ReadBy around);
 
 // Does the map read its elements, or the components k of them, again?
-static bool elements_again(const Expr *map, int k)
+static bool elements_again(const Expr *map, int k, int *looks)
 {
-    return reads_again(&(NameRead){map->fun->params[0], k}, map->fun->arg[0], (ReadBy){0});
+    return reads_again(&(NameRead){map->fun->params[0], k}, map->fun->arg[0],
+                       (ReadBy){.looks = looks});
 }
 
-// What is around the value of a let; within: what is looked for in it is costly.
-static ReadBy around_value(const Expr *let, bool within)
+static ReadBy around_value(const Expr *let, ReadBy around)
 {
-    const bool costly = within || expr_find(let->arg[0], is_nest, NULL);
+    const bool costly = around.costly || expr_find(let->arg[0], is_nest, NULL);
     return (ReadBy){
         .reads = true,
         .nests = expr_find(let->arg[1], is_nest, NULL),
         .again = reads_again(&(NameRead){let->param, -1}, let->arg[1],
-                             (ReadBy){.costly = costly}),
-        .costly = within,
+                             (ReadBy){.costly = costly, .looks = around.looks}),
+        .costly = around.costly,
+        .looks = around.looks,
     };
 }
 
@@ -57,9 +58,10 @@ static ReadBy around_read(const Expr *expr, int i, ReadBy around)
     return (ReadBy){
         .reads = i == expr->narg - 1,
         .nests = !map || expr_find(expr->fun, is_nest, NULL),
-        .again = map && !zip && elements_again(expr, -1),
+        .again = map && !zip && elements_again(expr, -1, around.looks),
         .costly = around.costly,
         .map = map && zip ? expr : NULL,
+        .looks = around.looks,
     };
 }
 
@@ -70,15 +72,15 @@ ReadBy around_arg(const Expr *expr, int i, ReadBy around)
     if (pattern && !view && expr->fun)
         return around_read(expr, i, around);
     if (expr->kind == E_LET && i == 0)
-        return around_value(expr, around.costly);
+        return around_value(expr, around);
     if (!view && expr->kind != E_LET && expr->kind != E_GET && expr->kind != E_TUPLE)
-        return (ReadBy){.costly = around.costly};
+        return (ReadBy){.costly = around.costly, .looks = around.looks};
     const bool costly =
         around.costly || (expr->narg && expr_find(expr->arg[0], is_nest, NULL));
     const Expr *map = around.map;
     around.map = NULL;
     if (expr_is(expr, P_ZIP) && map)
-        around.again |= elements_again(map, i);
+        around.again |= elements_again(map, i, around.looks);
     else if (expr_is(expr, P_SLIDE))
         around.again |= around.reads;
     else if (expr_is(expr, P_TRANSPOSE) || expr_is(expr, P_GATHER))
@@ -95,13 +97,15 @@ static bool reads_again(const NameRead *read, const Expr *expr, ReadBy around)
         return around.again && (read->k < 0 || component < 0 || component == read->k);
     if (expr->fun && uses_component(expr->fun, read->name, read->k))
         return true;
-    for (int i = 0; i < expr->narg; i++)
-        if (reads_again(read, expr->arg[i], around_arg(expr, i, around)))
+    for (int i = 0; i < expr->narg && --*around.looks > 0; i++)
+        if (expr_mentions(expr->arg[i], read->name) &&
+            reads_again(read, expr->arg[i], around_arg(expr, i, around)))
             return true;
     return false;
 }
 
 bool is_read_again(const Expr *expr, const Param *name)
 {
-    return reads_again(&(NameRead){name, -1}, expr, (ReadBy){0});
+    int looks = LOOKS_MOST;
+    return reads_again(&(NameRead){name, -1}, expr, (ReadBy){.looks = &looks});
 }

@@ -402,7 +402,8 @@ static bool find_stage(Common *c, const RowStages *wanted, const MapResult *give
                        around_arg(expr, i, around)))
             return true;
     }
-    return expr->fun && find_stage(c, wanted, given, expr->fun, within, (ReadBy){0});
+    return expr->fun &&
+           find_stage(c, wanted, given, expr->fun, within, (ReadBy){.looks = around.looks});
 }
 
 Expr *rule_hoistStage(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -413,6 +414,7 @@ Expr *rule_hoistStage(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     const Expr *body = at->fun->arg[0];
     const MapResult given = given_by(body);
-    bool found = find_stage(&c, &wanted, &given, body, NULL, (ReadBy){0});
+    int looks = LOOKS_MOST;
+    bool found = find_stage(&c, &wanted, &given, body, NULL, (ReadBy){.looks = &looks});
     return found ? named_outside(&c, at) : NULL;
 }

@@ -98,11 +98,15 @@ const Expr *inner_of(const Expr *map, Pattern p);
 int element_component(const Expr *expr, const Param *elem);
 // again.c: what is around an expression in a function: does something read its elements,
 // with folds of its own, and again and again? costly: the expression has folds or prefixes;
-// map: a map of the zip that it is.
+// map: a map of the zip that it is; looks: how many expressions may still be looked at, as
+// names of names are read in many ways.
 typedef struct {
     bool reads, nests, again, costly;
     const Expr *map;
+    int *looks;
 } ReadBy;
+
+enum { LOOKS_MOST = 100000 };
 
 ReadBy around_arg(const Expr *expr, int i, ReadBy around); // around argument i
 bool makes_array(const Expr *expr); // by computing, not in another layout

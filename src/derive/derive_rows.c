@@ -189,19 +189,31 @@ static bool has_rows(const Type *type)
 // if there are fewer rows than groups that run at once.
 static RowStages stages_wanted(const DeriveWalk *w, const Expr *map)
 {
-    enum { AGAIN_LEAST = 256 }; // fewer are an item's
+    // Fewer are an item's. (A reference is checked with rows of 32, whose steps nvcc takes
+    // 46 s for when they are written out.)
+    enum { STAGE_LEAST = 32, AGAIN_LEAST = 256 };
     const int64_t bytes = row_bytes(map);
     const bool held = bytes >= 0 && bytes <= w->room;
     const bool again = !held || !folds_row(map->fun->arg[0]) ||
                        has_rows(type_elem(map->arg[0]->type, map->dims));
     int64_t rows;
     return (RowStages){
-        .least = HOST_LEAST,
+        .least = STAGE_LEAST,
         .loops = !w->cpu,
         .again = again ? AGAIN_LEAST : 0,
         .folds =
             !held && bytes >= 0 && arith_is_const(map->type->len, &rows) && rows < w->units,
     };
+}
+
+// Windows that a function gives turned are written so: only what is turned fuses.
+static Path under_result(DeriveWalk *w, Path body)
+{
+    const Path result = walk_below_lets(w, body);
+    const Expr *given = walk_node(w, result);
+    return expr_is(given, P_TRANSPOSE) && expr_find_pattern(given, P_SLIDE)
+               ? walk_below(w, result, 0)
+               : body;
 }
 
 // What a map stores for each row becomes a stage over all rows, from the inside out: every
@@ -249,7 +261,7 @@ void derive_stages_of_rows(DeriveWalk *w, Path at)
             derive_stages_of_rows(w, at);
         }
     } else if (!goes_again) {
-        fuse_maps(w, body);
+        fuse_maps(w, under_result(w, body));
         derive_results_of_rows(w, at);
     }
 }

@@ -21,36 +21,36 @@ static const char *const of_rows[] = {
     "%s |> scatter(\\i -> (i + 5) % M)",
     "%s |> gather(\\i -> M - 1 - i)",
     "%s |> map(\\v -> v * v + 1.0)",
-    "%s |> iterate(3, \\s -> s |> pad(1, 1, wrap) |> slide(3, 1) |> map(\\w -> w[0] - "
-    "w[2]))",
+    ("%s |> iterate(3, \\s -> s |> pad(1, 1, wrap) |> slide(3, 1) |> map(\\w -> w[0] - "
+     "w[2]))"),
     "zip(%s, g) |> map(\\v w -> v - 0.5 * w)",
     "%s |> pad(2, 2, mirror) |> slide(5, 1) |> map(\\w -> reduce(max, w[0], w))",
 };
 static const char *const of_images[] = {
     "%s |> pad2(1, 1, 1, 1, clamp) |> slide2(3, 1) |> map2(\\w -> w[0][1] + w[1][2])",
     "%s |> map(\\r -> r |> pad(1, 1, 0) |> slide(3, 1) |> map(\\w -> w[0] + w[2]))",
-    "%s |> transpose |> map(\\r -> r |> pad(1, 1, wrap) |> slide(3, 1) |> map(\\w -> w[0] "
-    "* "
-    "w[2])) |> transpose",
+    ("%s |> transpose |> map(\\r -> r |> pad(1, 1, wrap) |> slide(3, 1) |> map(\\w -> w[0] "
+     "* "
+     "w[2])) |> transpose"),
     "%s |> map2(\\v -> v * v + 1.0)",
     "%s |> map(\\r -> map(\\v -> 2.0 * v, r))",
     "%s |> map(\\r -> zip(r, g[0]) |> map(\\v w -> v - w))",
     "zip2(%s, g) |> map2(\\v w -> v - 0.5 * w)",
     "%s |> scatter(\\i -> (i + 3) % N)",
-    "%s |> iterate(2, \\s -> s |> pad2(1, 1, 1, 1, 0) |> slide2(3, 1) |> map2(\\w -> "
-    "w[1][0] "
-    "- w[1][2]))",
-    "%s |> transpose |> map(\\r -> r |> pad(2, 2, clamp) |> slide(5, 1) |> map(\\w -> "
-    "reduce(max, w[0], w))) |> transpose",
+    ("%s |> iterate(2, \\s -> s |> pad2(1, 1, 1, 1, 0) |> slide2(3, 1) |> map2(\\w -> "
+     "w[1][0] "
+     "- w[1][2]))"),
+    ("%s |> transpose |> map(\\r -> r |> pad(2, 2, clamp) |> slide(5, 1) |> map(\\w -> "
+     "reduce(max, w[0], w))) |> transpose"),
     "%s |> map(\\r -> scan(+, 0.0, r))",
     "%s |> transpose |> map(\\r -> scan(max, 0.0, r)) |> transpose",
     "%s |> map(\\r -> let m = reduce(max, 0.0, r) in map(\\v -> v - m, r))",
     "%s |> gather(\\i -> N - 1 - i)",
-    "(\\q -> zip(q, map(\\r -> reduce(+, 0.0, r), q)) |> map(\\r s -> map(\\v -> v / s, "
-    "r)))",
-    "(\\q -> let m = map(\\c -> reduce(+, 0.0, c), transpose(q)) in map(\\r -> zip(r, m) "
-    "|> "
-    "map(-), q))",
+    ("(\\q -> zip(q, map(\\r -> reduce(+, 0.0, r), q)) |> map(\\r s -> map(\\v -> v / s, "
+     "r)))"),
+    ("(\\q -> let m = map(\\c -> reduce(+, 0.0, c), transpose(q)) in map(\\r -> zip(r, m) "
+     "|> "
+     "map(-), q))"),
     "(\\q -> let m = reduce(max, 0.0, join(q)) in map2(\\v -> v / m, q))",
 };
 

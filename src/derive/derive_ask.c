@@ -257,8 +257,7 @@ bool derive_natural(const Expr *body, int64_t most, int64_t local[3])
 bool has_result(const Expr *result, const Param *param, int field)
 {
     int found;
-    while (result->kind == E_LET)
-        result = result->arg[1];
+    result = expr_behind_lets(result);
     for (int i = 0; result->kind == E_TUPLE && i < result->narg; i++)
         if (has_result(result->arg[i], param, field))
             return true;

@@ -196,13 +196,12 @@ static bool fuse_once(DeriveWalk *w, Path at, bool host)
 
 static bool is_work(const Expr *expr, const void *none)
 {
-    return expr->kind == E_OP || expr->kind == E_CALL || fold_is_long(expr, 0) ||
-           expr_is(expr, P_SCAN);
+    return expr->kind == E_OP || expr->kind == E_CALL || nest_is_long(expr, 0);
 }
 
 static bool folds(const Expr *expr, const void *none)
 {
-    return fold_is_long(expr, 0) || expr_is(expr, P_SCAN);
+    return nest_is_long(expr, 0);
 }
 
 static int nest_depth(const Expr *expr)
@@ -279,7 +278,7 @@ static void maps_by_index(DeriveWalk *w, Path at, bool host, bool often, int aro
 
 // What is the same for all elements -----------------------------------------------------
 
-static bool has_function(const Expr *expr, const void *none)
+bool has_function(const Expr *expr, const void *none)
 {
     return expr->fun != NULL;
 }

@@ -5,16 +5,10 @@
 
 #include "derive/walk.h"
 
-static bool has_function(const Expr *expr, const void *none)
-{
-    return expr->fun != NULL;
-}
-
 // Is something folded for the row itself, not for each of its elements?
 static bool folds_row(const Expr *expr)
 {
-    bool found =
-        fold_is_long(expr, 0) || scan_is_long(expr, 0) || expr_is(expr, P_REDUCEBY);
+    bool found = nest_is_long(expr, 0) || expr_is(expr, P_REDUCEBY);
     for (int i = 0; i < expr->narg && !found; i++)
         found = folds_row(expr->arg[i]);
     return found;
@@ -57,7 +51,7 @@ static void drop_unused(DeriveWalk *w, Path at)
 
 static bool is_long_fold(const Expr *expr, const void *none)
 {
-    return fold_is_long(expr, HOST_LEAST) || scan_is_long(expr, HOST_LEAST);
+    return nest_is_long(expr, HOST_LEAST);
 }
 
 static bool fuses_with(const Expr *in)
@@ -84,16 +78,16 @@ static bool fuse_operand(DeriveWalk *w, Path at, int64_t i)
 }
 
 // The layout of what a map gives becomes one of what it reads.
-static bool move_layout(DeriveWalk *w, Path at)
+static void move_layout(DeriveWalk *w, Path at)
 {
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
     const Expr *in = expr && expr->narg ? expr->arg[expr->narg - 1] : NULL;
     if (!in || !(fuses_with(in) || (expr_is(expr, P_GATHER) && is_map(in))))
-        return false;
+        return;
     const Rewriter before = rewriter_hold(&w->r);
     if (expr_is(expr, P_TRANSPOSE) && expr->arg[0]->dims == 1)
         walk_apply_plain(w, RULE_MAP_FLATTEN, walk_below(w, at, 0));
-    return rewriter_end(&w->r, &before, walk_apply_plain(w, RULE_LAYOUT_OF_MAP, at));
+    rewriter_end(&w->r, &before, walk_apply_plain(w, RULE_LAYOUT_OF_MAP, at));
 }
 
 // Maps of elements that read one another are one, and layouts of what they give are layouts
@@ -118,14 +112,6 @@ static void fuse_maps(DeriveWalk *w, Path at)
         fuse_maps(w, walk_below(w, at, CHILD_FUN));
 }
 
-static bool shows_map(const Expr *value)
-{
-    while (value->kind == E_PATTERN && pattern_info[value->pattern].group == G_VIEW &&
-           value->narg && !expr_is(value, P_ZIP))
-        value = value->arg[value->narg - 1];
-    return is_map(value);
-}
-
 // Is it another name, or a map that is read once and not made anew for each reader?
 static bool is_inlined(const Expr *let)
 {
@@ -133,7 +119,7 @@ static bool is_inlined(const Expr *let)
     while (value->kind == E_GET)
         value = value->arg[0];
     return value->kind == E_PARAM ||
-           (shows_map(let->arg[0]) && expr_uses(let->arg[1], let->param) == 1 &&
+           (is_map(under_views(let->arg[0])) && expr_uses(let->arg[1], let->param) == 1 &&
             !is_read_again(let->arg[1], let->param));
 }
 
@@ -150,9 +136,7 @@ static void inline_maps(DeriveWalk *w, Path at)
 // Lets before a stage alone, of which its function uses the first.
 static bool is_stage_of_lets(const Expr *body, const RowStages *wanted)
 {
-    const Expr *stage = body;
-    while (stage->kind == E_LET)
-        stage = stage->arg[1];
+    const Expr *stage = expr_behind_lets(body);
     return body != stage && is_row_stage(stage, wanted) &&
            expr_mentions(stage->fun, body->param);
 }
@@ -181,7 +165,7 @@ static bool has_rows(const Type *type)
     for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
         if (has_rows(type->item[i]))
             return true;
-    return type->kind == T_ARRAY && type->elem->kind == T_ARRAY;
+    return type_depth(type) > 1;
 }
 
 // What is to be stored for each row. A row that a group holds, and goes through again,

@@ -710,37 +710,30 @@ static bool keeps_prefix(const Pipeline *p, Calls set)
     return false;
 }
 
-// Would few groups fold long rows, because a reader of what the rows fold to is to go on in
-// the same kernel? Rows that are folded apart are folded in parts.
-static bool keeps_folds(const Pipeline *p, Calls set)
+// Few rows that are long: folded apart from their readers, they are folded in parts.
+static bool folds_few(const Stage *s)
 {
     enum { LONG_LEAST = 64 << 10, ROWS_MOST = 128 };
-    for (int v = set.first; v < set_end(set); v++) {
-        const Expr *folds = p->stage[v].expr;
-        int64_t rows;
-        if (!calls_have(set, v) || !is_map(folds) || chain_split(folds) < LONG_LEAST ||
-            !arith_is_const(folds->type->len, &rows) || rows > ROWS_MOST)
-            continue;
-        for (int u = v + 1; u < set_end(set); u++)
-            if (calls_have(set, u) && find_read(p, u, v))
-                return true;
-    }
-    return false;
+    int64_t rows;
+    return is_map(s->expr) && chain_split(s->expr) >= LONG_LEAST &&
+           arith_is_const(s->expr->type->len, &rows) && rows <= ROWS_MOST;
 }
 
-// Would an item make arrays that others of the set read again, all of an array by itself?
-static bool makes_arrays(const Pipeline *p, Calls set)
+// Arrays, of which an item would make all of one by itself, and that a reader reads again.
+static bool makes_arrays(const Stage *s, const Stage *reader)
 {
-    for (int v = set.first; v < set_end(set); v++) {
-        const Stage *s = &p->stage[v];
-        if (!calls_have(set, v) || !s->is_map || !s->param ||
-            type_elem(s->expr->type, s->dims)->kind != T_ARRAY)
-            continue;
-        for (int u = v + 1; u < set_end(set); u++)
+    return s->is_map && s->param && type_elem(s->expr->type, s->dims)->kind == T_ARRAY &&
+           is_read_again(reader->expr, s->param);
+}
+
+// Has the set a stage that is to be stored before another one of the set reads it?
+static bool reads_early(const Pipeline *p, Calls set)
+{
+    for (int v = set.first; v < set_end(set); v++)
+        for (int u = v + 1; calls_have(set, v) && u < set_end(set); u++)
             if (calls_have(set, u) && find_read(p, u, v) &&
-                is_read_again(p->stage[u].expr, s->param))
+                (folds_few(&p->stage[v]) || makes_arrays(&p->stage[v], &p->stage[u])))
                 return true;
-    }
     return false;
 }
 
@@ -756,8 +749,7 @@ static void find_covers(Pipeline *p, const StageRates *rates, int most)
     for (int i = 0; i < nset; i++) {
         const Fusion *fusion = &p->space->fusion.at[i];
         if ((!p->streams && copies(p, fusion_calls(fusion)) > COPIES_MOST) ||
-            keeps_prefix(p, fusion_calls(fusion)) || keeps_folds(p, fusion_calls(fusion)) ||
-            makes_arrays(p, fusion_calls(fusion)))
+            keeps_prefix(p, fusion_calls(fusion)) || reads_early(p, fusion_calls(fusion)))
             continue;
         unit[n] =
             (CoverUnit){fusion->set, pipeline_time(p, fusion_calls(fusion), rates), i};

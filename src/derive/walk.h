@@ -96,6 +96,7 @@ Path join_outer(DeriveWalk *w, Path at);
 // Is it a map that must not be computed again for each element that reads it, or another
 // layout of one?
 bool is_costly(const Expr *expr);
+bool has_function(const Expr *expr, const void *none); // for expr_find
 
 // derive_rows.c: the functions of rows in what is below, before the normal form. What they
 // give is seen to be maps; what they store becomes stages over all rows.

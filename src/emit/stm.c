@@ -141,14 +141,6 @@ static bool uses_here(const Block *block, const Buffer *buffer)
     return false;
 }
 
-static bool is_declared(const Printer *p, const Buffer *buffer)
-{
-    VEC_EACH(const Buffer *, declared, &p->arrays)
-        if (declared == buffer)
-            return true;
-    return false;
-}
-
 // The local buffers that are declared at the start of block: all of the kernel's, or, if
 // its groups are iterations of loops, those that an iteration of the innermost loop needs.
 static void put_locals(Printer *p, const Block *block)
@@ -158,8 +150,9 @@ static void put_locals(Printer *p, const Block *block)
         put_line(p, "extern %s%s%d%s%s fw_local[];", p->target->local, p->target->align,
                  LOCAL_ALIGN, p->target->align_close, p->target->byte);
     VEC_EACH(const Buffer *, buffer, &p->kernel->locals) {
-        if (is_declared(p, buffer) || !(p->target->threads ? block_any(block, uses, buffer)
-                                                           : uses_here(block, buffer)))
+        if (list_has(p->arrays.at, p->arrays.len, buffer) ||
+            !(p->target->threads ? block_any(block, uses, buffer)
+                                 : uses_here(block, buffer)))
             continue;
         VEC_PUSH(p->arena, &p->arrays, buffer);
         if (asked)

@@ -262,6 +262,13 @@ bool expr_is_use(const Expr *expr, const void *param)
     return expr->kind == E_PARAM && expr->param == param;
 }
 
+const Expr *expr_behind_lets(const Expr *expr)
+{
+    while (expr->kind == E_LET)
+        expr = expr->arg[1];
+    return expr;
+}
+
 bool expr_guards(const Expr *expr, int arg)
 {
     return expr->kind == E_OP && arg > 0 &&

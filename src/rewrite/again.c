@@ -7,7 +7,7 @@
 
 static bool is_nest(const Expr *expr, const void *none)
 {
-    return fold_is_long(expr, 0) || scan_is_long(expr, 0) || expr_is(expr, P_REDUCEBY);
+    return nest_is_long(expr, 0) || expr_is(expr, P_REDUCEBY);
 }
 
 static bool computes_here(const Expr *expr, const void *none)
@@ -37,6 +37,7 @@ static bool elements_again(const Expr *map, int k, int *looks)
                        (ReadBy){.looks = looks});
 }
 
+// What is around the value of a let.
 static ReadBy around_value(const Expr *let, ReadBy around)
 {
     const bool costly = around.costly || expr_find(let->arg[0], is_nest, NULL);

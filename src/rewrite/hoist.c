@@ -40,7 +40,7 @@ bool scan_is_long(const Expr *expr, int64_t least)
     return expr_is(expr, P_SCAN) && !(arith_is_const(len_of(expr, 0), &len) && len < least);
 }
 
-static bool nest_is_long(const Expr *expr, int64_t least)
+bool nest_is_long(const Expr *expr, int64_t least)
 {
     return fold_is_long(expr, least) || scan_is_long(expr, least);
 }
@@ -369,15 +369,12 @@ typedef struct {
     const Expr *result, *under;
 } MapResult;
 
-static MapResult given_by(const Expr *body)
+const Expr *under_views(const Expr *expr)
 {
-    while (body->kind == E_LET)
-        body = body->arg[1];
-    const Expr *under = body;
-    while (under->kind == E_PATTERN && under->narg &&
-           pattern_info[under->pattern].group == G_VIEW && !expr_is(under, P_ZIP))
-        under = data_of(under);
-    return (MapResult){body, under};
+    while (expr->kind == E_PATTERN && expr->narg &&
+           pattern_info[expr->pattern].group == G_VIEW && !expr_is(expr, P_ZIP))
+        expr = data_of(expr);
+    return expr;
 }
 
 // The first stage in the map's function, but for what this gives, that mentions no more
@@ -413,7 +410,8 @@ Expr *rule_hoistStage(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (!is_dims(at, P_MAP, 1))
         return NULL;
     const Expr *body = at->fun->arg[0];
-    const MapResult given = given_by(body);
+    const Expr *result = expr_behind_lets(body);
+    const MapResult given = {result, under_views(result)};
     int looks = LOOKS_MOST;
     bool found = find_stage(&c, &wanted, &given, body, NULL, (ReadBy){.looks = &looks});
     return found ? named_outside(&c, at) : NULL;

@@ -101,6 +101,8 @@ bool keeps_order(const Expr *reduce);
 bool folds_by_parts(const Expr *fold);
 // A reduction, of not fewer elements than that as far as is known?
 bool fold_is_long(const Expr *expr, int64_t least);
+bool scan_is_long(const Expr *expr, int64_t least); // the same of a prefix
+bool nest_is_long(const Expr *expr, int64_t least); // of either
 // What is stored for each row: scatters, loops and folds by key, of arrays of so many
 // scalars; and, unless it is 0, other arrays of `again` scalars that are read again and
 // again.
@@ -111,12 +113,12 @@ typedef struct {
     bool folds; // and folds and prefixes of rows, too
 } RowStages;
 
+const Expr *under_views(const Expr *expr); // what it shows, unless that is a zip
 // One that is stored however it is read; wanted: RowStages.
 bool is_row_stage(const Expr *expr, const void *wanted);
 // Is what a name stands for read in windows, by columns or for each element of something
 // else?
 bool is_read_again(const Expr *expr, const Param *name);
-bool scan_is_long(const Expr *expr, int64_t least); // the same of a prefix
 // The prefix that an expression is, or that a map reads element by element, alone or beside
 // other arrays; NULL: there is none.
 const Expr *scan_read(const Expr *expr);

@@ -9,9 +9,8 @@
 // mentions none of them.
 static const Expr *of_each_row(const Expr *at, Pattern pattern)
 {
-    const Expr *body = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL, *stage = body;
-    while (stage && stage->kind == E_LET)
-        stage = stage->arg[1];
+    const Expr *body = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL;
+    const Expr *stage = body ? expr_behind_lets(body) : NULL;
     if (!stage || !expr_is(stage, pattern))
         return NULL;
     for (; body != stage; body = body->arg[1])

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Explorations: random expressions (rewrite) at several thread counts, random points of
-// the derivation, or the best rows of an earlier exploration; features (cost), and times.
+// Explorations: random expressions (random_walk.c) at several thread counts, random points
+// of the derivation, or the best rows of an earlier exploration; features (cost), and
+// times.
 
 #include "evaluate/explore.h"
 
 #include "derive/derive.h"
-#include "rewrite/rewrite.h"
+#include "evaluate/random_walk.h"
 
 #include <math.h>
 #include <string.h>

@@ -70,7 +70,7 @@ static Expr *reduce_parts(Rewrite *rw, const Expr *reduce, Expr *parts)
 
 Expr *rule_partialReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!expr_is(at, P_REDUCE) || args->at[0] < 1 || !regroupable(at))
+    if (!expr_is(at, P_REDUCE) || args->at[0] < 1 || !is_regroupable(at))
         return NULL;
     return reduce_parts(rw, at, parts_of_size(rw, at, args->at[0]));
 }
@@ -81,7 +81,7 @@ Expr *rule_partialReduceInto(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     int64_t parts = args->at[0], l = args->at[1];
     if (!expr_is(at, P_REDUCE) || parts < 1 || l < 1 || parts > PARTS_OF_REDUCE ||
-        l > PARTS_OF_REDUCE || !regroupable(at))
+        l > PARTS_OF_REDUCE || !is_regroupable(at))
         return NULL;
     ArithCtx *c = rw->ir->arith;
     const Arith *len = len_of(at->arg[1], 0);
@@ -116,7 +116,7 @@ Expr *rule_partialReduceTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
     int64_t parts = args->at[0], l = args->at[1], rows, columns;
     Expr *in = expr_is(at, P_REDUCE) ? joined_rows(rw, at->arg[1]) : NULL;
     if (!in || parts < 1 || l < 1 || parts > PARTS_OF_REDUCE || l > PARTS_OF_REDUCE ||
-        !regroupable(at) || !is_commutative(at))
+        !is_regroupable(at) || !is_commutative(at))
         return NULL;
     const Expr *joined = at->arg[1];
     while (expr_is(joined, P_MAP))
@@ -141,7 +141,7 @@ Expr *rule_partialReduceTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_partialReduceStrided(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!expr_is(at, P_REDUCE) || args->at[0] < 1 || !regroupable(at) ||
+    if (!expr_is(at, P_REDUCE) || args->at[0] < 1 || !is_regroupable(at) ||
         !is_commutative(at))
         return NULL;
     return reduce_parts(rw, at, make1(rw, P_TRANSPOSE, parts_of_size(rw, at, args->at[0])));
@@ -189,7 +189,7 @@ Expr *rule_foldSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
     int64_t parts = args->at[0];
     Path where = {0};
     if (!is_dims(at, P_MAP, 1) || parts < 1 || parts > PARTS_OF_REDUCE ||
-        !path_to_fold(at->fun->arg[0], &where, regroupable))
+        !path_to_fold(at->fun->arg[0], &where, is_regroupable))
         return NULL;
     const Expr *body = at->fun->arg[0], *reduce = path_find(body, &where);
     ArithCtx *c = rw->ir->arith;
@@ -213,8 +213,9 @@ Expr *rule_joinReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     const Expr *map = expr_is(at, P_REDUCE) ? at->arg[1] : NULL;
     const Expr *inner = map && is_dims(map, P_MAP, 1) ? map->fun->arg[0] : NULL;
-    if (!inner || !expr_is(inner, P_REDUCE) || !regroupable(at) || !regroupable(inner) ||
-        !expr_equal(at->fun, inner->fun) || !expr_equal(at->arg[0], inner->arg[0]))
+    if (!inner || !expr_is(inner, P_REDUCE) || !is_regroupable(at) ||
+        !is_regroupable(inner) || !expr_equal(at->fun, inner->fun) ||
+        !expr_equal(at->arg[0], inner->arg[0]))
         return NULL;
     Expr *f = make_lambda(rw, map->fun->params[0], copy_of(rw, inner->arg[1]));
     Expr *rows = make_map(rw, 1, copy_of(rw, f), copy_of(rw, map->arg[0]));

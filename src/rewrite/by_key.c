@@ -48,7 +48,7 @@ bool keyed_updates(const Expr *keyed)
 static bool joins_itself(Rewrite *rw, const Expr *keyed)
 {
     const Expr *fold = without_keys(rw->ir, keyed);
-    return regroupable(fold) && (combined(fold->fun, -1) >= 0 || folds_by_parts(fold));
+    return is_regroupable(fold) && (combined(fold->fun, -1) >= 0 || folds_by_parts(fold));
 }
 
 // What folds the results of parts: f itself, or its operations; NULL: nothing does.

@@ -109,7 +109,7 @@ static Expr *fold_fission(Rewrite *rw, const Expr *at)
 {
     const Expr *f = at->fun, *body = f->arg[0];
     if (body->kind == E_TUPLE)
-        return regroupable(at) ? NULL : tuple_fission(rw, at);
+        return is_regroupable(at) ? NULL : tuple_fission(rw, at);
     int side = accumulated(f);
     if (side < 0)
         return NULL;

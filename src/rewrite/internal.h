@@ -87,13 +87,7 @@ Expr *name_inputs(Rewrite *rw, NamedValues *in, const Expr *x);
 Expr *with_names(Rewrite *rw, const NamedValues *names, Expr *body);
 
 // match.c
-bool is_dims(const Expr *expr, Pattern p, int dims);
-bool is_threads(Pattern p);                     // mapGlb, mapWrg, mapLcl
-const Expr *data_of(const Expr *pattern);       // its array argument
-const Arith *len_of(const Expr *expr, int dim); // of the type
-// What stands for f in map(f) if that is p(..., e) of the element e, which occurs nowhere
-// else in it; NULL if not.
-const Expr *inner_of(const Expr *map, Pattern p);
+bool is_threads(Pattern p); // mapGlb, mapWrg, mapLcl
 // The component of the element that an expression is; -1: all of it, -2: something else.
 int element_component(const Expr *expr, const Param *elem);
 // again.c: what is around an expression in a function: does something read its elements,
@@ -113,10 +107,6 @@ bool makes_array(const Expr *expr); // by computing, not in another layout
 // product.c: does the expression, a let or a lambda, bind the param?
 bool binds_param(const Expr *expr, const void *param);
 bool divides(Rewrite *rw, int64_t n, const Arith *len);
-// Accumulator and elements are of one type, so that the contract of `reduce` lets it be
-// regrouped; not where it plainly adds up something else than its elements, which breaks
-// the contract but does no harm as long as nobody regroups it.
-bool regroupable(const Expr *reduce);
 // Of \a e -> a o g(e), or g(e) o a: which argument g(e) is; else -1. i: of that component
 // of a function of tuples, (..., a.i o g(e), ...); -1: of all.
 int combined(const Expr *f, int i);

@@ -114,7 +114,7 @@ bool adds_up_others(const Expr *f)
     return others;
 }
 
-bool regroupable(const Expr *reduce)
+bool is_regroupable(const Expr *reduce)
 {
     if (type_is_scalar(reduce->type))
         return accumulated(reduce->fun) < 0 &&
@@ -141,7 +141,7 @@ static bool symmetric(const Expr *body, Param *const *param)
 
 bool is_operation(const Expr *reduce)
 {
-    return type_is_scalar(reduce->type) && regroupable(reduce) &&
+    return type_is_scalar(reduce->type) && is_regroupable(reduce) &&
            symmetric(reduce->fun->arg[0], reduce->fun->params);
 }
 

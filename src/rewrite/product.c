@@ -133,7 +133,7 @@ Expr *rule_productSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Expr *inner = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL;
     Path where = {0};
     if (!inner || !is_dims(inner, P_MAP, 1) || parts < 1 ||
-        !path_to_fold(inner->fun->arg[0], &where, regroupable))
+        !path_to_fold(inner->fun->arg[0], &where, is_regroupable))
         return NULL;
     const Expr *body = inner->fun->arg[0], *fold = path_find(body, &where);
     const Arith *len = fold->arg[1]->type->len, *n = part_length(rw, len, parts);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rewrite: the table of rewrite rules, strategies, derivations, and random exploration.
+// rewrite: the table of rewrite rules, strategies and derivations.
 //
 //   source  paper 000, sections 3.3 and 8; Steuwer et al., ICFP 2015; the rule files of
 //           Lift by name, in rules.def
@@ -209,37 +209,18 @@ bool rewriter_rule(Rewriter *r, const Path *path, RuleId rule, const RuleArgs *a
 // matches; false, and nothing changed, if there is none.
 bool rewriter_first(Rewriter *r, const Path *at, RuleId rule);
 
-// Exploration ----------------------------------------------------------------------------
+// Looking at expressions ---------------------------------------------------------------
 
-typedef struct {
-    Expr *expr; // inferred; owner: the program's Ir
-    Rewriting steps;
-    uint64_t hash;
-    int64_t
-        local[3]; // work-items its mapLcl are made for; 0: it has none of that dimension
-} Explored;
-
-// Whether an expression can be lowered and is wanted.
-typedef bool ExploreAccept(void *user, const Explored *found);
-
-typedef struct {
-    int64_t most_group;   // work-items of a group
-    int64_t most_outputs; // of a work-item
-    int64_t local_bytes;
-    int tries;             // attempts for each expression wanted before giving up
-    ExploreAccept *accept; // NULL: all
-    void *user;
-} ExploreOptions;
-extern const ExploreOptions explore_defaults; // 256, 16, 48 KiB, 20
-
-typedef struct {
-    VEC(Explored) found;
-    int tried, stuck, same, refused; // attempts, and why some gave nothing
-} Exploration;
-
-// At most n distinct lowered expressions of a bound and inferred program, the same for the
-// same seed. Owner of the list and the steps: arena.
-Exploration *explore_random(const Program *program, uint64_t seed, int n,
-                            const ExploreOptions *options, Arena *arena);
+// Is it such a pattern over that many dimensions?
+bool is_dims(const Expr *expr, Pattern p, int dims);
+const Expr *data_of(const Expr *pattern);       // its array argument
+const Arith *len_of(const Expr *expr, int dim); // of the type
+// What stands for f in map(f) if that is p(..., e) of the element e, which occurs nowhere
+// else in it; NULL if not.
+const Expr *inner_of(const Expr *map, Pattern p);
+// Accumulator and elements are of one type, so that the contract of `reduce` lets it be
+// regrouped; not where it plainly adds up something else than its elements, which breaks
+// the contract but does no harm as long as nobody regroups it.
+bool is_regroupable(const Expr *reduce);
 
 #endif

@@ -168,7 +168,7 @@ static void find_separable(Rewrite *rw, Separable *s, const Expr *expr, const Bo
     Separable found = *s;
     if (!mentions_bound(expr, bound) && is_separable(&found, expr, least) &&
         (s->n == 0 || found.part == s->part) &&
-        (regroupable(expr) || rule_reduceFission(rw, expr, NULL))) {
+        (is_regroupable(expr) || rule_reduceFission(rw, expr, NULL))) {
         *s = found;
         add_fold(s, expr);
         return;

@@ -140,7 +140,8 @@ Expr *rule_slideSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_reduceOne(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!expr_is(at, P_REDUCE) || !regroupable(at) || len_of(at->arg[1], 0) != num(rw, 1))
+    if (!expr_is(at, P_REDUCE) || !is_regroupable(at) ||
+        len_of(at->arg[1], 0) != num(rw, 1))
         return NULL;
     return expr_at(rw->ir, copy_of(rw, at->arg[1]), expr_literal(rw->ir, 0, false));
 }

@@ -5,8 +5,8 @@
 #ifndef FW_TEST_REWRITE_EXPLORED_H
 #define FW_TEST_REWRITE_EXPLORED_H
 
+#include "evaluate/random_walk.h"
 #include "lower/lower.h"
-#include "rewrite/rewrite.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

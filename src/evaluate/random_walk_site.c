@@ -3,7 +3,7 @@
 // Where an exploration has something to choose: the maps, reductions and layouts at host
 // level that nobody has lowered, and the maps that may become stages of their own.
 
-#include "rewrite/explore.h"
+#include "evaluate/random_walk.h"
 
 // Written to memory by itself, under layouts that can be turned to the writing side.
 static bool writes_itself(const Expr *e)

@@ -4,7 +4,7 @@
 //
 //   source  paper 000, section 3.1; Lift ReduceRules and OpenCLRules
 
-#include "rewrite/explore.h"
+#include "evaluate/random_walk.h"
 
 // Within a work-item ----------------------------------------------------------------------
 
@@ -120,10 +120,10 @@ static bool fold_parts(RandomWalk *w, Path at)
 void lower_reduce(RandomWalk *w, Path at)
 {
     int64_t len;
-    if (!regroupable(node_at(w, at)))
+    if (!is_regroupable(node_at(w, at)))
         apply_plain(w, RULE_REDUCE_FISSION, at);
     const Expr *reduce = node_at(w, at);
-    if (!regroupable(reduce) || !arith_is_const(len_of(reduce->arg[1], 0), &len) ||
+    if (!is_regroupable(reduce) || !arith_is_const(len_of(reduce->arg[1], 0), &len) ||
         chance(w, 2)) {
         w->stuck |= !apply_plain(w, RULE_REDUCE_SEQ, at);
         return;

@@ -10,7 +10,7 @@
 // there, so that nearly every walk ends in an expression that can be lowered. Nothing is
 // enumerated, and nothing is ranked.
 
-#include "rewrite/explore.h"
+#include "evaluate/random_walk.h"
 
 #include <string.h>
 

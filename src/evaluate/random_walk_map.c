@@ -7,7 +7,7 @@
 //   source  paper 000, sections 3.3, 3.4 and 8.1; the mappings global0 ... group10 of
 //           Lift's MemoryMappingRewrite; block and cyclic merging of paper 001, section 4
 
-#include "rewrite/explore.h"
+#include "evaluate/random_walk.h"
 
 // What was chosen for the dimensions of one map, outermost first.
 typedef struct {

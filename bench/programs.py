@@ -997,8 +997,51 @@ def nested(d):
              f"zip(a, shift) |> map(\\r k ->\n    {body}{end})")
 
 
+# Many names ----------------------------------------------------------------------------
+
+
+def field_of(d, names):
+    """An expression of numbers that keeps its size, however many follow one another."""
+    a, b = names[0], names[-1]
+    two = d.pick(f"0.5 * {a} + 0.25 * {b}", f"{a} - 0.25 * {b}", f"{a} / (1 + {b} * {b})",
+                 f"{a} * tanh({b})", f"max({a}, {b})", f"0.125 * {a} * {b} + {b}")
+    one = d.pick(f"sqrt({a} * {a} + 1)", f"0.5 * {a}", f"{a} / (1 + abs({a}))", f"{a} - 0.25")
+    text = one if len(names) == 1 else two
+    return f"{text} + 0.125 * {names[1]}" if len(names) > 2 else text
+
+
+def fields(d):
+    """A step of a simulation as it is written: many named fields, each of some before it."""
+    rank, kind = d.pick(1, 2, 2, 2, 3), d.pick("float", "float", "double")
+    grid = array(d.grid(rank), kind)
+    known = ["u", "v", "w", "k"][:d.rng.randint(2, 4)]
+    params, windows = list(known), 0
+    map_, lets = over("map", rank), []
+    for i in range(d.rng.randint(6, 24)):
+        recent = known[-4:] if d.often(0.7) else known
+        reads = d.rng.sample(recent, min(len(recent), d.pick(1, 2, 2, 2, 3)))
+        names = list("abc"[:len(reads)])
+        if windows < 3 and d.often(0.15):
+            windows += 1
+            axis = d.rng.randrange(rank)
+            view = f"{around(d.rng.choice(MODES), rank, 1, axes=[axis])} {slide(rank, 3, axes=[axis])}"
+            ends = [at([e if k == axis else 0 for k in range(rank)]) for e in (2, 0)]
+            text = f"{reads[0]} {view}\n    |> {map_}(\\p -> 0.5 * ({' - '.join(ends)}))"
+        else:
+            text = f"{zipped(reads, rank)} |> {map_}(\\{' '.join(names)} -> {field_of(d, names)})"
+        known.append(f"f{i + 1}")
+        lets.append(f"let {known[-1]} = {text} in")
+    read = " ".join(lets)
+    unread = [f for f in known[len(params):] if not re.search(rf"\b{f}\b(?! =)", read)]
+    results = unread[-d.pick(1, 1, 2, 3):]
+    d.note = f"{len(lets)} fields, {windows} with neighbours, {len(results)} stored, rank {rank}, {kind}"
+    result = results[0] if len(results) == 1 else f"({', '.join(results)})"
+    d.define("fields", [(p, grid) for p in params], "\n  ".join(lets + [result]))
+
+
 CLASSES = {f.__name__: f for f in (elementwise, windows, folds, prefixes, rows, contractions,
-                                   pipelines, steps, gathers, indexed, keyed, nested)}
+                                   pipelines, steps, gathers, indexed, keyed, nested,
+                                   fields)}
 
 
 def write(seed, n, folder):

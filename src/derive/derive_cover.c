@@ -278,20 +278,6 @@ static bool name_folded(LetChain *c, int stage, int number)
     return true;
 }
 
-// Maps that the map at a position reads move into its function.
-static void fuse_read(Rewriter *r, const Path *at)
-{
-    bool fused = true;
-    while (fused) {
-        const Expr *in = path_find(r->expr, at)->arg[0];
-        fused = rewriter_rule(r, at, RULE_ZIP_FLATTEN, &(RuleArgs){0}) ||
-                (is_map(in) && rewriter_rule(r, at, RULE_MAP_FUSION, &(RuleArgs){0}));
-        for (int64_t i = 0; !fused && is_zip(in, 1) && i < in->narg; i++)
-            fused = is_map(in->arg[i]) &&
-                    rewriter_rule(r, at, RULE_MAP_ZIP_FUSION, &(RuleArgs){1, {i}});
-    }
-}
-
 // The folds that a kernel stores, and what it stores besides, as parts by one map. Where
 // the point cannot do that the folds have kernels of their own.
 static void fold_together(LetChain *c, const int *stored, int n)
@@ -312,7 +298,7 @@ static void fold_together(LetChain *c, const int *stored, int n)
     Path let = let_at(c, first), value = let;
     Together parts;
     path_push(&value, 0);
-    fuse_read(c->r, &value);
+    pipeline_fuse_reads(c->r, &value);
     if (!may ||
         !together_parts(c->d, c->point, path_find(c->r->expr, &let)->arg[0], &parts) ||
         !rewriter_rule(c->r, &let, RULE_FOLD_TOGETHER,
@@ -344,7 +330,9 @@ static void make_kernel(LetChain *c, Calls set)
         }
     for (int v = first; v < end; v++)
         if (calls_have(set, v) && !c->local[v] && !pipeline_stores(c->p, set, v) &&
-            c->p->stage[v].let >= 0 && (n > 1 || sums || lists || after_tile(c, set, v)))
+            c->p->stage[v].let >= 0 &&
+            (sums || lists || after_tile(c, set, v) ||
+             (n > 1 && pipeline_after_store(c->p, set, v))))
             inline_let(c, v);
     if (sums)
         fold_together(c, stored, n);
@@ -353,7 +341,7 @@ static void make_kernel(LetChain *c, Calls set)
     if (lists && n && !sums) {
         Path value = let_at(c, find_item(c, stored[0]));
         path_push(&value, 0);
-        fuse_read(c->r, &value);
+        pipeline_fuse_reads(c->r, &value);
     }
 }
 

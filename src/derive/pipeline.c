@@ -436,6 +436,14 @@ Set pipeline_before(const Pipeline *p, Calls set, int stage)
     return found & ~self;
 }
 
+bool pipeline_after_store(const Pipeline *p, Calls set, int stage)
+{
+    for (Set s = pipeline_before(p, set, stage); s; s &= s - 1)
+        if (pipeline_stores(p, set, set.first + __builtin_ctzll(s)))
+            return true;
+    return false;
+}
+
 // Is it stored, or only read point by point by what is? So its windows are the kernel's.
 static bool at_root(const Pipeline *p, Calls set, int stage)
 {
@@ -444,15 +452,6 @@ static bool at_root(const Pipeline *p, Calls set, int stage)
     for (int v = stage + 1; v < set_end(set); v++)
         if (calls_have(set, v) && pipeline_reads(p, v, stage, READ_POINT) &&
             at_root(p, set, v))
-            return true;
-    return false;
-}
-
-// Does it come of something that the set stores?
-static bool of_stored(const Pipeline *p, Calls set, int stage)
-{
-    for (Set s = pipeline_before(p, set, stage); s; s &= s - 1)
-        if (pipeline_stores(p, set, set.first + __builtin_ctzll(s)))
             return true;
     return false;
 }
@@ -478,7 +477,8 @@ bool pipeline_tiles(const Pipeline *p, Calls set, int stage)
 {
     const Stage *s = &p->stage[stage];
     return calls_have(set, stage) && !pipeline_stores(p, set, stage) && s->let >= 0 &&
-           s->is_map && !of_stored(p, set, stage) && looked_at(p, set, stage, false);
+           s->is_map && !pipeline_after_store(p, set, stage) &&
+           looked_at(p, set, stage, false);
 }
 
 Calls pipeline_set(const Pipeline *p, const Cover *cover, int unit)

@@ -76,8 +76,12 @@ typedef struct {
 extern const StageRates stage_rates;
 
 // The rewrites that make a chain of it: what windows look at has a name, lets of lets
-// follow one another, views are in their places, and there is nothing that nobody uses.
+// follow one another, views are in their places, and there is nothing that nobody uses. If
+// there are more stages than a kernel may have, maps that one map alone reads, element by
+// element, are part of that.
 void pipeline_normalise(Rewriter *r, const Path *region);
+// Maps that the map at a position reads move into its function.
+void pipeline_fuse_reads(Rewriter *r, const Path *at);
 // The pipeline in a bound and inferred body, with the cheapest `covers` of it; kernels of
 // at most `limit` stages, 0: PIPELINE_LIMIT; streams: for warps that walk. NULL if it has
 // fewer than two stages, or more than CALLS_MAX. Owner: the caller, pipeline_free.
@@ -91,6 +95,8 @@ Calls pipeline_set(const Pipeline *pipeline, const Cover *cover, int unit);
 bool pipeline_stores(const Pipeline *pipeline, Calls set, int stage);
 // Those of a convex set that a stage of it needs, itself not.
 Set pipeline_before(const Pipeline *pipeline, Calls set, int stage);
+// Does it need, of its set, what is stored?
+bool pipeline_after_store(const Pipeline *pipeline, Calls set, int stage);
 // May an overlapped tile of the stage be copied to local memory in a kernel of the set? A
 // stage that the kernel stores must read windows of it, or one that reads it point by
 // point.

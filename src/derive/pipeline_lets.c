@@ -6,6 +6,8 @@
 #include "derive/derive_parts.h"
 #include "derive/pipeline.h"
 
+#include <string.h>
+
 // Does a function only show what it is given, in another layout?
 static bool only_shows(const Expr *expr)
 {
@@ -81,6 +83,143 @@ static bool name_stage(Rewriter *r, const Path *at)
            rewriter_rule(r, at, RULE_LET_OUT, &(RuleArgs){0});
 }
 
+void pipeline_fuse_reads(Rewriter *r, const Path *at)
+{
+    bool fused = true;
+    while (fused) {
+        const Expr *map = path_find(r->expr, at), *in = map->arg[0];
+        fused = rewriter_rule(r, at, RULE_ZIP_FLATTEN, &(RuleArgs){0}) ||
+                (is_map(in) && rewriter_rule(r, at, RULE_MAP_FUSION, &(RuleArgs){0}));
+        for (int64_t i = 0; !fused && is_zip(in, map->dims) && i < in->narg; i++)
+            fused = is_map(in->arg[i]) &&
+                    rewriter_rule(r, at, RULE_MAP_ZIP_FUSION, &(RuleArgs){1, {i}});
+    }
+}
+
+// The way to the map of the chain that takes an array as it is.
+static bool find_reader(const Expr *expr, const Param *array, Path *at)
+{
+    if (is_map(expr)) {
+        const Expr *in = expr->arg[0];
+        bool reads = expr_is_use(in, array);
+        for (int i = 0; is_zip(in, expr->dims) && i < in->narg; i++)
+            reads |= expr_is_use(in->arg[i], array);
+        return reads;
+    }
+    for (int i = 0; (expr->kind == E_LET || expr->kind == E_TUPLE) && i < expr->narg; i++) {
+        if (!path_push(at, i))
+            return false;
+        if (find_reader(expr->arg[i], array, at))
+            return true;
+        at->n--;
+    }
+    return false;
+}
+
+// A let, whose value one map alone reads, becomes part of that.
+static void fuse_with_reader(Rewriter *r, const Path *let)
+{
+    const Expr *at = path_find(r->expr, let), *value = at->arg[0];
+    Path reader = *let;
+    if (!path_push(&reader, 1) || !is_map(value) || has_fold(value) ||
+        type_holds_array(type_elem(value->type, value->dims)) ||
+        !find_reader(at->arg[1], at->param, &reader))
+        return;
+    rewriter_rule(r, &reader, RULE_ZIP_FLATTEN, &(RuleArgs){0});
+    if (expr_uses(path_find(r->expr, let)->arg[1], at->param) > 1 ||
+        !rewriter_rule(r, let, RULE_LET_INLINE, &(RuleArgs){0}))
+        return;
+    memmove(reader.step + let->n, reader.step + let->n + 1,
+            (size_t)(--reader.n - let->n) * sizeof *reader.step);
+    pipeline_fuse_reads(r, &reader);
+}
+
+// The lets of a region, and the way to what follows them.
+typedef struct {
+    int n, stages;
+    Path end;
+} Lets;
+
+static Lets count_lets(const Rewriter *r, const Path *region)
+{
+    Lets lets = {.end = *region};
+    const Expr *expr = path_find(r->expr, region);
+    for (; expr->kind == E_LET && path_push(&lets.end, 1); expr = expr->arg[1]) {
+        lets.n++;
+        lets.stages += computes(expr->arg[0]);
+    }
+    lets.stages += computes(expr);
+    return lets;
+}
+
+// The last first, as they are read once when their readers are one.
+static void fuse_chains(Rewriter *r, const Path *region)
+{
+    Path at = count_lets(r, region).end;
+    while (at.n > region->n) {
+        at.n--;
+        fuse_with_reader(r, &at);
+    }
+}
+
+// Moves a let behind those that follow it, as far as they do not use it.
+static void move_down(Rewriter *r, Path at)
+{
+    while (path_find(r->expr, &at)->arg[1]->kind == E_LET &&
+           rewriter_rule(r, &at, RULE_LET_SWAP, &(RuleArgs){0}))
+        path_push(&at, 1);
+}
+
+// Does a let hold a result that is a map of elements in their own places?
+static bool holds_result(const Expr *let, const Expr *results)
+{
+    bool is = false;
+    for (int i = 0; results->kind == E_TUPLE && i < results->narg; i++)
+        is |= expr_is_use(results->arg[i], let->param);
+    return is && is_map(let->arg[0]) && !has_fold(let->arg[0]) &&
+           !expr_find_pattern(let->arg[0]->arg[0], P_SLIDE);
+}
+
+// Results that are maps over the same elements are made by one map.
+static void join_results(Rewriter *r, const Path *region)
+{
+    Lets lets = count_lets(r, region);
+    const Expr *tuple = path_find(r->expr, &lets.end);
+    for (int64_t i = 0, n = tuple->narg; tuple->kind == E_TUPLE && i < n; i++)
+        if (is_map(path_find(r->expr, &lets.end)->arg[i]) &&
+            rewriter_rule(r, &lets.end, RULE_NAME_STAGE, &(RuleArgs){1, {i}}))
+            path_push(&lets.end, 1);
+    Path at = lets.end;
+    for (tuple = path_find(r->expr, &lets.end); at.n > region->n;) {
+        at.n--;
+        if (holds_result(path_find(r->expr, &at), tuple))
+            move_down(r, at);
+        tuple = path_find(r->expr, &lets.end);
+    }
+    for (at = lets.end; at.n > region->n; at.n--) {
+        Path let = at;
+        let.n--;
+        if (!holds_result(path_find(r->expr, &let), tuple))
+            break;
+    }
+    for (int64_t n = lets.end.n - at.n; n > 1; n--, path_push(&at, 1))
+        if (rewriter_rule(r, &at, RULE_LET_TUPLE, &(RuleArgs){1, {n}})) {
+            path_push(&at, 0);
+            pipeline_fuse_reads(r, &at);
+            return;
+        }
+}
+
+static void fewer_stages(Rewriter *r, const Path *region)
+{
+    if (count_lets(r, region).stages > PIPELINE_LIMIT)
+        fuse_chains(r, region);
+    if (count_lets(r, region).stages > PIPELINE_LIMIT) {
+        join_results(r, region);
+        fuse_chains(r, region);
+    }
+}
+
 void pipeline_normalise(Rewriter *r, const Path *region)
 {
     Path at = *region;
@@ -93,6 +232,7 @@ void pipeline_normalise(Rewriter *r, const Path *region)
         if (ok && unused)
             at = *region; // what it alone has used is unused now
         else if (!ok && (!let || !path_push(&at, 1)))
-            return;
+            break;
     }
+    fewer_stages(r, region);
 }

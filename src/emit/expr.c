@@ -99,6 +99,8 @@ static void put_digits(Printer *p, double x, bool is_double)
         if (is_double ? strtod(text, NULL) == x : strtof(text, NULL) == (float)x)
             break;
     }
+    if (fabs(x) < 1e7 && strstr(text, "e+")) // 20, not 2e+01
+        snprintf(text, sizeof text, "%.0f", x);
     put(p, "%s%s%s", text, strpbrk(text, ".e") ? "" : ".0", is_double ? "" : "f");
 }
 

@@ -41,6 +41,20 @@ struct Env {
 
 enum { CONDS_MAX = 2 * DIMS_MAX };
 
+// Elements of an array that is computed where it is read, each with the last statement that
+// names it (env.c).
+typedef struct {
+    const Arith *index[2 * DIMS_MAX];
+    const View *value;
+    const Block *block;
+    const Stm *last;
+    int at; // where in the block the statement is
+} NamedElement;
+typedef struct {
+    const char *name;
+    VEC(NamedElement) of;
+} NamedElements;
+
 struct View {
     ViewKind kind;
     const Type *type;
@@ -61,7 +75,8 @@ struct View {
     const Arith *index[2 * DIMS_MAX]; // LATER: one, or the field
     int ncond;                        // COND, GUARD
     const Arith *cond[CONDS_MAX];
-    const View *fill; // COND
+    const View *fill;        // COND
+    NamedElements *elements; // MAP: of a name whose elements are read by several maps
 };
 
 typedef VEC(Launch) Launches;
@@ -138,6 +153,10 @@ const Env *env_bind(Lower *l, const Env *env, const Param *param, const View *vi
 // As env_bind; a computed scalar that body uses more than once gets a name.
 const Env *env_bind_named(Lower *l, const Env *env, const Param *param, const View *view,
                           const Expr *body);
+// The element of a V_MAP with all its indices that was named where we are; NULL: none was.
+const View *env_element(Lower *l, const View *map);
+// The element, which gets a name for those who read it again.
+const View *env_keep_element(Lower *l, const View *map, const View *element);
 // fold.c: an iterate by one work-item, in a loop: the state after it. It ends early where
 // a step gives back the state that it was given, if its function says so by an `if`.
 const View *gen_repeat(Lower *l, const Expr *expr, const Env *env, const View *init);

@@ -381,10 +381,13 @@ static const View *at_all(Lower *l, const View *v)
     case P_ASSCALAR: return at_scalar(l, v);
     case P_ARRAY: return apply_index(l, v, v->dims);
     case P_MAP: {
-        const View *elem = v->src;
+        const View *elem = env_element(l, v);
+        if (elem)
+            return elem;
+        elem = v->src;
         for (int k = 0; k < v->dims; k++)
             elem = view_elem(l, elem, v->index[k]);
-        return apply(l, v->expr->fun, v->env, &elem);
+        return env_keep_element(l, v, apply(l, v->expr->fun, v->env, &elem));
     }
     default: BUG("no view of %s", pattern_info[v->pattern].text);
     }

@@ -7,6 +7,7 @@
 
 #include "../problem/bed.h"
 #include "derive/derive_parts.h"
+#include "emit/emit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -565,6 +566,72 @@ static void test_fold_once(void **state)
     arena_free(arena);
 }
 
+// Many names ------------------------------------------------------------------------------
+
+// n maps that each read two of the three arrays before, and a result of the last two.
+static void draw_chain(Buf *out, int n, unsigned seed, bool rows)
+{
+    buf_puts(out, rows
+                      ? "size N, M\ndef c(x: [N][M]double, y: [N][M]double) = map(\\a b -> "
+                      : "size N, M\ndef c(a: [N][M]double, b: [N][M]double) = ");
+    const char *dims = rows ? "" : "2";
+    for (int i = 0; i < n; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        const int first = i - 1 - (int)(seed >> 8) % 3;
+        char of[2][8];
+        for (int k = 0; k < 2; k++) {
+            const int from = k ? i - 1 : MAX(first, -2);
+            if (from < 0)
+                snprintf(of[k], sizeof of[k], "%c", from < -1 ? 'a' : 'b');
+            else
+                snprintf(of[k], sizeof of[k], "t%d", from);
+        }
+        buf_printf(out, "let t%d = zip%s(%s, %s) |> map%s(\\p q -> 0.5 * p - q * q) in ", i,
+                   dims, of[0], of[1], dims);
+    }
+    buf_printf(out, "(t%d, t%d)%s\n", n - 2, n - 1, rows ? ", zip(x, y))" : "");
+}
+
+// The text of its plain kernels.
+static int64_t text_of_chain(int n, unsigned seed, bool rows, int *kernels)
+{
+    Arena *arena = arena_new();
+    Diags diags = {.arena = arena};
+    Buf text = buf_new(), code = buf_new();
+    draw_chain(&text, n, seed, rows);
+    Problem *problem = bound("chain", text.text, &diags);
+    const DeviceInfo device = a_device("opencl");
+    Derivation *d = derive_new(problem->bound, &device, &diags);
+    Point point;
+    derive_plain(d, &point);
+    const Unit *unit = derive_unit(d, &point, false, arena, &diags);
+    assert_non_null(unit);
+    *kernels = unit->kernels.len;
+    emit_unit(&code, target_find("opencl"), unit);
+    int64_t length = code.len;
+    buf_release(&text);
+    buf_release(&code);
+    derive_free(d);
+    problem_free(problem);
+    arena_free(arena);
+    return length;
+}
+
+// However many arrays are read more than once, each element of them is computed once, in
+// one kernel: texts grow by a line for each.
+static void test_chains(void **state)
+{
+    (void)state;
+    for (unsigned seed = 1; seed <= 24; seed++)
+        for (int n = 8; n <= 96; n *= 3) {
+            int kernels;
+            bool rows = seed % 2;
+            int64_t length = text_of_chain(n, seed, rows, &kernels);
+            assert_int_equal(kernels, 1);
+            assert_in_range(length, 20 * n, 1500 + 120 * n);
+        }
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
@@ -576,6 +643,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_blur),   cmocka_unit_test(test_srad),
         cmocka_unit_test(test_harris), cmocka_unit_test(test_results),
         cmocka_unit_test(test_placed), cmocka_unit_test(test_fold_once),
+        cmocka_unit_test(test_chains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

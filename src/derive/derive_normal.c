@@ -795,8 +795,13 @@ static void normal_at(DeriveWalk *w, Path at, bool host)
         normal_at(w, walk_below(w, at, CHILD_FUN), host && loop);
     for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
         normal_at(w, walk_below(w, at, i), host);
-    if (host && w->windows)
+    const bool parts = host && !w->deep && expr_is(walk_node(w, at), P_UNZIP);
+    if (host && (w->windows || parts))
         at = names_before(w, at);
+    if (parts && derive_unzip_apart(w, at)) {
+        normal_at(w, at, host);
+        return;
+    }
     if (!w->deep && is_map(walk_node(w, at)))
         normal_map(w, at, host);
     if (!w->deep && fold_is_long(walk_node(w, at), 0)) {
@@ -821,7 +826,8 @@ static void name_results(DeriveWalk *w)
     for (int i = 0; tuple && i < n; i++)
         folds |= folds_together(expr->arg[i]);
     for (int64_t i = 0; folds && i < n; i++)
-        if (walk_apply(w, RULE_NAME_STAGE, at, &i, 1))
+        if (!expr_is(tuple ? walk_node(w, at)->arg[i] : expr, P_UNZIP) &&
+            walk_apply(w, RULE_NAME_STAGE, at, &i, 1))
             path_push(&at, 1);
 }
 
@@ -881,6 +887,7 @@ void derive_normalise(DeriveWalk *w, Path at)
     derive_results_of_rows(w, at);
     maps_by_index(w, at, true, false, 0);
     derive_stages_of_rows(w, at);
+    derive_results_apart(w, at);
     walk_apply_plain(w, RULE_SAFE_FOLD, at);
     name_folds_beside(w, at);
     hoist_folds(w, at, true, true);

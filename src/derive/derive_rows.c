@@ -22,6 +22,12 @@ static void tuples_by_element(DeriveWalk *w, Path at)
         at = walk_below(w, walk_below(w, at, 0), CHILD_FUN);
 }
 
+static bool is_result(const Expr *expr, const Param *param)
+{
+    return expr_is_use(expr, param) ||
+           (expr_is(expr, P_UNZIP) && expr_is_use(expr->arg[0], param));
+}
+
 // A function gives a map for its rows as itself: not by a name, nor as one of a tuple.
 void derive_results_of_rows(DeriveWalk *w, Path at)
 {
@@ -33,7 +39,7 @@ void derive_results_of_rows(DeriveWalk *w, Path at)
     if (!w->deep && walk_node(w, at)->fun)
         derive_results_of_rows(w, walk_below(w, at, CHILD_FUN));
     expr = w->deep ? NULL : walk_node(w, at);
-    if (expr && expr->kind == E_LET && expr_is_use(expr->arg[1], expr->param))
+    if (expr && expr->kind == E_LET && is_result(expr->arg[1], expr->param))
         walk_apply_plain(w, RULE_LET_INLINE, at);
     else if (expr && is_map(expr) && !folds_row(expr->fun->arg[0]))
         tuples_by_element(w, walk_below_lets(w, walk_below(w, at, CHILD_FUN)));
@@ -248,4 +254,51 @@ void derive_stages_of_rows(DeriveWalk *w, Path at)
         fuse_maps(w, under_result(w, body));
         derive_results_of_rows(w, at);
     }
+}
+
+// A map that gives several arrays, or arrays and numbers, for each row, and folds nothing
+// that a group would hold: each of its items would have a row.
+static bool is_apart(const Expr *expr)
+{
+    const Type *given = is_map(expr) && expr->dims == 1 ? expr->type->elem : NULL;
+    bool arrays = false;
+    for (int i = 0; given && given->kind == T_TUPLE && i < given->n; i++)
+        arrays |= given->item[i]->kind == T_ARRAY;
+    return arrays && !folds_row(expr->fun->arg[0]);
+}
+
+static void loops_apart(DeriveWalk *w, Path at)
+{
+    if (!w->deep && expr_is(walk_node(w, at), P_ITERATE))
+        derive_results_apart(w, walk_below(w, at, CHILD_FUN));
+}
+
+bool derive_unzip_apart(DeriveWalk *w, Path at)
+{
+    const Expr *expr = w->deep ? NULL : walk_node(w, at);
+    return expr && expr_is(expr, P_UNZIP) &&
+           (expr->arg[0]->kind == E_PARAM || is_apart(expr->arg[0])) &&
+           walk_apply_plain(w, RULE_TUPLE_APART, at);
+}
+
+// Results that are components of one array are stored apart.
+void derive_results_apart(DeriveWalk *w, Path at)
+{
+    for (; !w->deep && walk_node(w, at)->kind == E_LET; at = walk_below(w, at, 1)) {
+        while (walk_apply_plain(w, RULE_LET_OUT, at))
+            ;
+        loops_apart(w, walk_below(w, at, 0));
+        if (!w->deep && is_apart(walk_node(w, at)->arg[0]))
+            walk_apply_plain(w, RULE_TUPLE_APART, at);
+    }
+    loops_apart(w, at);
+    walk_apply_plain(w, RULE_MAP_ID, at);
+    const Expr *expr = w->deep ? NULL : walk_node(w, at);
+    if (!expr || (expr->kind != E_TUPLE && !expr_is(expr, P_UNZIP)))
+        return;
+    for (int i = 0; expr->kind == E_TUPLE && !w->deep && i < walk_node(w, at)->narg; i++)
+        derive_results_apart(w, walk_below(w, at, i));
+    while (!w->deep && walk_apply_plain(w, RULE_LET_OUT, at))
+        at = walk_below(w, at, 1);
+    derive_unzip_apart(w, at);
 }

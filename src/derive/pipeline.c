@@ -726,13 +726,25 @@ static bool makes_arrays(const Stage *s, const Stage *reader)
            is_read_again(reader->expr, s->param);
 }
 
+// Rows with folds or prefixes in them that are stored: readers in the same kernel would
+// make them once more.
+static bool stores_rows(const Pipeline *p, Calls set, int stage)
+{
+    const Stage *s = &p->stage[stage];
+    return s->is_map && type_elem(s->expr->type, s->dims)->kind == T_ARRAY &&
+           pipeline_stores(p, set, stage) &&
+           (has_fold(s->expr) || expr_find_pattern(s->expr, P_SCAN) ||
+            expr_find_pattern(s->expr, P_REDUCEBY));
+}
+
 // Has the set a stage that is to be stored before another one of the set reads it?
 static bool reads_early(const Pipeline *p, Calls set)
 {
     for (int v = set.first; v < set_end(set); v++)
         for (int u = v + 1; calls_have(set, v) && u < set_end(set); u++)
             if (calls_have(set, u) && find_read(p, u, v) &&
-                (folds_few(&p->stage[v]) || makes_arrays(&p->stage[v], &p->stage[u])))
+                (folds_few(&p->stage[v]) || stores_rows(p, set, v) ||
+                 makes_arrays(&p->stage[v], &p->stage[u])))
                 return true;
     return false;
 }

@@ -102,6 +102,8 @@ bool has_function(const Expr *expr, const void *none); // for expr_find
 // give is seen to be maps; what they store becomes stages over all rows.
 void derive_results_of_rows(DeriveWalk *w, Path at);
 void derive_stages_of_rows(DeriveWalk *w, Path at);
+void derive_results_apart(DeriveWalk *w, Path at);
+bool derive_unzip_apart(DeriveWalk *w, Path at); // false: nothing to do
 // A kernel of its own costs more than a few elements that are made again.
 enum { HOST_LEAST = 64 };
 

@@ -169,3 +169,56 @@ Expr *rule_unzipTuple(Rewrite *rw, const Expr *at, const RuleArgs *args)
                               make_zip(rw, 1, part, n));
     return make1(rw, P_UNZIP, elements);
 }
+
+// Component i of what a map gives, behind the names of its function.
+static Expr *map_of_item(Rewrite *rw, const Expr *map, int i)
+{
+    Param *e = fresh(rw, map->fun->params[0]->name);
+    Expr *body = call(rw, map->fun, use(rw, e)), **result = &body;
+    while ((*result)->kind == E_LET)
+        result = &(*result)->arg[1];
+    *result = (*result)->arg[i];
+    return make_map(rw, map->dims, make_lambda(rw, e, body), copy_of(rw, map->arg[0]));
+}
+
+static bool is_map_of_tuples(const Expr *expr)
+{
+    return expr_is(expr, P_MAP) && expr->fun->nparam == 1 &&
+           expr_behind_lets(expr->fun->arg[0])->kind == E_TUPLE;
+}
+
+Expr *rule_tupleApart(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    const bool let = at->kind == E_LET;
+    const Expr *all = let || expr_is(at, P_UNZIP) ? at->arg[0] : NULL;
+    const bool map = all && is_map_of_tuples(all);
+    const Type *type = all ? type_tuple_of(all->type) : NULL;
+    if (!type || type->n > PARTS_MAX || (let && (!map || all->dims > 1)))
+        return NULL;
+    int dims = 0;
+    for (const Type *t = all->type; t != type; t = t->elem)
+        dims++;
+    if (dims < 1 || (!map && dims > DIMS_MAX))
+        return NULL;
+    Expr *part[PARTS_MAX];
+    for (int i = 0; i < type->n; i++) {
+        Param *t = fresh(rw, "t");
+        part[i] =
+            map ? map_of_item(rw, all, i)
+                : make_map(rw, dims, make_lambda(rw, t, expr_get(rw->ir, use(rw, t), i)),
+                           copy_of(rw, all));
+    }
+    if (!let)
+        return expr_tuple(rw->ir, part, type->n);
+    Param *name[PARTS_MAX];
+    Expr *own[PARTS_MAX];
+    for (int i = 0; i < type->n; i++) {
+        name[i] = fresh(rw, at->param->name);
+        own[i] = use(rw, name[i]);
+    }
+    const Expr *zip = make_zip(rw, 1, own, type->n);
+    Expr *rest = rest_with(rw, at->arg[1], &at->param, &zip, 1);
+    for (int i = type->n - 1; i >= 0; i--)
+        rest = expr_let(rw->ir, name[i], part[i], rest);
+    return rest;
+}

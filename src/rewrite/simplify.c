@@ -39,9 +39,15 @@ Expr *rule_transposeTwice(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_mapId(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!expr_is(at, P_MAP) || !expr_is_use(at->fun->arg[0], at->fun->params[0]))
+    if (!expr_is(at, P_MAP) || at->fun->nparam != 1)
         return NULL;
-    return copy_of(rw, at->arg[0]);
+    const Expr *given = at->fun->arg[0], *in = at->arg[0];
+    if (expr_is_use(given, at->fun->params[0]))
+        return copy_of(rw, in);
+    if (given->kind == E_GET && expr_is_use(given->arg[0], at->fun->params[0]) &&
+        is_dims(in, P_ZIP, at->dims))
+        return copy_of(rw, in->arg[given->index]);
+    return NULL;
 }
 
 Expr *rule_scalarOfVector(Rewrite *rw, const Expr *at, const RuleArgs *args)

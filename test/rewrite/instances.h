@@ -359,6 +359,7 @@ static const Instance instances[] = {
     {"splitOfJoin", "def p(x: [N][M]int) = split(M, join(x))", "root", ""},
     {"transposeTwice", "def p(x: [N][M]int) = transpose(transpose(x))", "root", ""},
     {"mapId", "def p(x: [N][M]int) = map2(\\e -> e, x)", "root", ""},
+    {"mapId", "def p(x: [N]int, y: [N]float) = map(\\t -> t.1, zip(x, y))", "root", ""},
     {"scalarOfVector", "def p(x: [N]int) = asScalar(asVector(2, x))", "root", ""},
     {"vectorOfScalar", "def p(x: [N]int4) = asVector(4, asScalar(x))", "root", ""},
     {"gatherOfScatter",
@@ -369,6 +370,15 @@ static const Instance instances[] = {
      ""},
     {"unzipOfZip", "def p(x: [N]int, y: [N]float) = unzip(zip(x, y))", "root", ""},
     {"unzipTuple", "def p(x: [N]int, y: [N]float) = (map(twice, x), y)", "root", ""},
+    {"tupleApart", "def p(x: [N]int) = unzip(map(\\e -> let d = 2 * e in (d, d + e), x))",
+     "root", ""},
+    {"tupleApart", "def p(x: [N][M]int) = let y = map2(\\e -> (e, 2 * e), x) in unzip(y)",
+     "1", ""},
+    {"tupleApart",
+     "def p(x: [N][M]int) = let y = map(\\r -> let s = reduce(+, 0, r) in (map(mix, zip(r, "
+     "r)), s), x) in "
+     "map(\\r s -> s + reduce(+, 0, r), y)",
+     "root", ""},
     {"getOfTuple", "def p(x: [N]int, y: [N]float) = (x, y).1", "root", ""},
     {"letInline", "def p(x: [N]int) = let y = map(twice, x) in map(mix, zip(y, y))", "root",
      ""},

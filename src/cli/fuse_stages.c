@@ -4,7 +4,7 @@
 // covers by predicted time. The points of its space are tuned like any other.
 
 #include "cli/cli.h"
-#include "derive/pipeline.h"
+#include "nest/pipeline.h"
 
 enum { SHOWN_MOST = 40 };
 

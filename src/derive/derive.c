@@ -594,10 +594,20 @@ static bool walk_scan_read(DeriveWalk *w, Path at)
     return derive_scan(w, at);
 }
 
+static void walk_items(DeriveWalk *w, Path at, bool root)
+{
+    for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
+        walk(w, walk_below(w, at, i), root);
+}
+
 static void walk_pattern(DeriveWalk *w, Path at, bool root)
 {
     const Expr *expr = walk_node(w, at);
     Pattern pattern = expr->pattern;
+    if (root && is_zip(expr, 1)) {
+        walk_items(w, at, true);
+        return;
+    }
     if (root && (is_relayout(expr) || pattern == P_SCATTER)) {
         walk_apart(w, walk_below(w, at, 0));
         walk_apply_plain(w, RULE_TRANSPOSE_TWICE, at);
@@ -686,14 +696,6 @@ static void walk_step(DeriveWalk *w, Path at)
     w->state = outer;
 }
 
-static const Together *find_together(const DeriveWalk *w, const Param *param)
-{
-    for (int i = 0; i < w->unstored.together.len; i++)
-        if (w->unstored.together.at[i].param == param)
-            return &w->unstored.together.at[i];
-    return NULL;
-}
-
 // Is what follows the let still to be walked?
 static bool walk_let(DeriveWalk *w, Path at, bool root)
 {
@@ -705,7 +707,7 @@ static bool walk_let(DeriveWalk *w, Path at, bool root)
         walk(w, at, root);
         return false;
     }
-    const Together *parts = find_together(w, walk_node(w, at)->param);
+    const Together *parts = together_of(w, walk_node(w, at)->param);
     if (parts)
         derive_together(w, walk_map_below(w, walk_below(w, at, 0)), parts);
     else
@@ -730,10 +732,7 @@ static void walk(DeriveWalk *w, Path at, bool root)
         (root && (is_placed(w, expr) || is_carried(expr, w->state))))
         return;
     switch (expr->kind) {
-    case E_TUPLE:
-        for (int i = 0; i < walk_node(w, at)->narg; i++)
-            walk(w, walk_below(w, at, i), root);
-        return;
+    case E_TUPLE: walk_items(w, at, root); return;
     case E_PATTERN: walk_pattern(w, at, root); return;
     case E_OP:
     case E_CALL:

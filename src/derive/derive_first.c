@@ -138,3 +138,35 @@ int derive_first(const Derivation *d, Point *point, int max)
              is_new(d, point, n);
     return n;
 }
+
+// The size of a group ---------------------------------------------------------------------
+
+// Copies to local memory have the halo too, so what is computed outside them comes first.
+static void note_local(const Expr *expr, bool copies, int64_t *local)
+{
+    int64_t len;
+    bool pattern = expr->kind == E_PATTERN;
+    if (pattern && expr->pattern == P_TOLOCAL && !copies)
+        return;
+    if (pattern && expr->pattern == P_MAPLCL && arith_is_const(expr->type->len, &len))
+        local[expr->par] = MAX(local[expr->par], len);
+    if (expr->fun)
+        note_local(expr->fun, copies, local);
+    for (int i = 0; i < expr->narg; i++)
+        note_local(expr->arg[i], copies, local);
+}
+
+bool derive_natural(const Expr *body, int64_t most, int64_t local[3])
+{
+    int64_t plain[3] = {0}, any[3] = {0};
+    note_local(body, false, plain);
+    note_local(body, true, any);
+    if (any[0] + any[1] + any[2] == 0)
+        return false;
+    for (int d = 0; d < 3; d++)
+        local[d] = MAX(plain[d] > 1 ? plain[d] : any[d], 1);
+    for (int d = 2; d >= 0; d--)
+        while (local[d] > 1 && local[0] * local[1] * local[2] > most)
+            local[d] = (local[d] + 1) / 2;
+    return true;
+}

@@ -798,7 +798,7 @@ static void normal_at(DeriveWalk *w, Path at, bool host)
     const bool parts = host && !w->deep && expr_is(walk_node(w, at), P_UNZIP);
     if (host && (w->windows || parts))
         at = names_before(w, at);
-    if (parts && derive_unzip_apart(w, at)) {
+    if (parts && derive_result_apart(w, at)) {
         normal_at(w, at, host);
         return;
     }

@@ -7,7 +7,8 @@
 #define FW_DERIVE_DERIVE_PARTS_H
 
 #include "derive/derive.h"
-#include "derive/pipeline.h"
+#include "nest/nest.h"
+#include "nest/pipeline.h"
 
 // Keyed folds, of all in a program the most.
 typedef struct {
@@ -243,86 +244,5 @@ bool has_items(const Derivation *derivation); // of a group; else these are loop
 bool together_parts(const Derivation *derivation, const Point *point, const Expr *map,
                     Together *parts);
 bool together_first(const Derivation *derivation, int i, Point *point); // likewise
-
-// derive_chain.c: how many maps are around a chain of nests, the one of the chain included;
-// 0: a map is none.
-int chain_depth(const Expr *map);
-bool has_chain(const Expr *expr); // in what it reads, or itself
-// Is it what the function of such a map computes: folds or prefixes, shared by items?
-bool is_chain_body(const Expr *body);
-// The bytes of all arrays of such a map that a group may hold.
-int64_t chain_bytes(const Expr *map);
-int64_t chain_length(const Expr *map, LengthOf *length,
-                     const void *user); // elements of its longest fold or prefix
-// A map of scalars made from a fold, which may be done in parts: how long it is; 0: it is
-// none.
-int64_t chain_split(const Expr *map);
-// Do neighbours of a map look at neighbours, or at the same? As far as is seen.
-bool reads_columns(const Expr *map);
-// Do many elements of a map each fold all of one array, as nearest neighbours do? Then the
-// lanes of a warp read one place of it at a time.
-bool folds_same(const Expr *map);
-// Would an item go through a long row, where each element needs what came of the last?
-bool walks_rows(const Expr *map);
-// The same, or through a long column.
-bool walks_lines(const Expr *map);
-// Does it turn an array, or each element of one?
-bool turns_array(const Expr *expr);
-// Do items of a chain read neighbours, a prefix or a fold that keeps the order?
-bool reads_near(const Expr *expr);
-int64_t fold_elem_bytes(const Expr *expr); // of a fold that keeps its order; 0: it is none
-int64_t
-scan_elem_bytes(const Expr *expr); // of a prefix that items may share; 0: it is none
-int64_t shared_fold_bytes(const Expr *expr); // of a fold's result; 0: items do not share it
-int64_t scan_row_length(const Expr *map);    // of prefixes of rows; 0: it is no map of them
-int64_t chain_scan_bytes(const Expr *map);   // that it must, for prefixes
-enum { SCAN_MORE = 1200 };                   // elements more of a prefix by up to 256 items
-
-// derive_ask.c
-bool is_map(const Expr *expr);
-bool is_zip(const Expr *expr, int dims);
-// Windows over something, a step of 1 apart in every dimension.
-bool is_window(const Expr *expr, int dims);
-// A map in a map, over arrays that do not depend on each other, of a fold to a scalar,
-// which goes on with it or not.
-bool is_product(const Expr *map);
-// Does an inner map fold something of both its element and that of the outer one?
-bool folds_pairs(const Expr *map, const Expr *inner);
-bool has_product(const Expr *expr); // anywhere
-// One of the two has a product and both fold: a kernel of both would have no product.
-bool hides_product(const Expr *from, const Expr *to);
-bool has_fold(const Expr *expr); // likewise
-// Is component `field` (-1: all) of what the param names a result, as it stands?
-bool has_result(const Expr *result, const Param *param, int field);
-// Is the value of a let a map whose components are all results? Then one kernel writes
-// them.
-bool makes_results(const Expr *let);
-// Maps written inside one another: one thread dimension each, outermost slowest.
-int nested_depth(const Expr *map);
-// The length of a short reduction, over a window say, which may be a loop or straight-line
-// code; 0 if it is none.
-int64_t reduce_length(const Expr *expr); // a constant one; 0: none
-int64_t
-inner_length(const Expr *expr); // of a longer one of a joined array: of its last loops
-// The length of the shortest rows that an array to be folded is joined of, of those that
-// are longer than `done` and whole numbers of it; 0: there are none.
-int64_t fold_row(const Expr *array, int64_t done);
-int64_t nested_length(const Expr *expr); // with those that it goes through at each element
-// Elements of a short reduction, and of one that may be straight-line code.
-enum { INNER_MOST = 64, UNROLL_MOST = 128 };
-int array_dims(const Type *type); // at most DIMS_MAX
-// Thread dimensions of mapGlb, mapWrg and mapLcl in an expression; 0 if it has none.
-int lowered_dims(const Expr *expr);
-// Does lowering write the value to memory by itself, or only look at it?
-bool writes_itself(const Expr *expr);
-// What is computed, whatever layout it is written in.
-const Expr *under_layout(const Expr *expr);
-// Is there a pattern in it that is more than layout?
-bool computes(const Expr *expr);
-bool is_view(const Expr *value); // an array, or several, of which nothing is computed
-// A map that only moves each row of what it is given, which computes nothing either.
-bool moves_rows(const Expr *expr);
-// Is it only another layout of what is written where it ends up: transposed, or each row?
-bool is_relayout(const Expr *expr);
 
 #endif

@@ -260,10 +260,11 @@ void derive_stages_of_rows(DeriveWalk *w, Path at)
 // that a group would hold: each of its items would have a row.
 static bool is_apart(const Expr *expr)
 {
-    const Type *given = is_map(expr) && expr->dims == 1 ? expr->type->elem : NULL;
+    const Expr *given =
+        is_map(expr) && expr->dims == 1 ? expr_behind_lets(expr->fun->arg[0]) : NULL;
     bool arrays = false;
-    for (int i = 0; given && given->kind == T_TUPLE && i < given->n; i++)
-        arrays |= given->item[i]->kind == T_ARRAY;
+    for (int i = 0; given && given->kind == E_TUPLE && i < given->narg; i++)
+        arrays |= given->arg[i]->type->kind == T_ARRAY;
     return arrays && !folds_row(expr->fun->arg[0]);
 }
 
@@ -273,12 +274,27 @@ static void loops_apart(DeriveWalk *w, Path at)
         derive_results_apart(w, walk_below(w, at, CHILD_FUN));
 }
 
-bool derive_unzip_apart(DeriveWalk *w, Path at)
+// The functions of maps that were made of one end in what they give.
+static bool part_tuple(DeriveWalk *w, Path at)
+{
+    if (!walk_apply_plain(w, RULE_TUPLE_APART, at))
+        return false;
+    for (; walk_node(w, at)->kind == E_LET; at = walk_below(w, at, 1))
+        walk_apply_plain(w, RULE_MAP_ID, walk_below(w, at, 0));
+    for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
+        walk_apply_plain(w, RULE_MAP_ID, walk_below(w, at, i));
+    derive_results_of_rows(w, at);
+    return true;
+}
+
+bool derive_result_apart(DeriveWalk *w, Path at)
 {
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
-    return expr && expr_is(expr, P_UNZIP) &&
-           (expr->arg[0]->kind == E_PARAM || is_apart(expr->arg[0])) &&
-           walk_apply_plain(w, RULE_TUPLE_APART, at);
+    const bool unzip = expr && expr_is(expr, P_UNZIP);
+    return expr &&
+           ((unzip && expr->arg[0]->kind == E_PARAM) ||
+            is_apart(unzip ? expr->arg[0] : expr)) &&
+           part_tuple(w, at);
 }
 
 // Results that are components of one array are stored apart.
@@ -289,16 +305,16 @@ void derive_results_apart(DeriveWalk *w, Path at)
             ;
         loops_apart(w, walk_below(w, at, 0));
         if (!w->deep && is_apart(walk_node(w, at)->arg[0]))
-            walk_apply_plain(w, RULE_TUPLE_APART, at);
+            part_tuple(w, at);
     }
     loops_apart(w, at);
     walk_apply_plain(w, RULE_MAP_ID, at);
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
-    if (!expr || (expr->kind != E_TUPLE && !expr_is(expr, P_UNZIP)))
-        return;
-    for (int i = 0; expr->kind == E_TUPLE && !w->deep && i < walk_node(w, at)->narg; i++)
+    const bool tuple = expr && expr->kind == E_TUPLE;
+    for (int i = 0; tuple && !w->deep && i < walk_node(w, at)->narg; i++)
         derive_results_apart(w, walk_below(w, at, i));
-    while (!w->deep && walk_apply_plain(w, RULE_LET_OUT, at))
+    while (!w->deep && (tuple || expr_is(expr, P_UNZIP)) &&
+           walk_apply_plain(w, RULE_LET_OUT, at))
         at = walk_below(w, at, 1);
-    derive_unzip_apart(w, at);
+    derive_result_apart(w, at);
 }

@@ -216,3 +216,11 @@ void derive_together(DeriveWalk *w, Path at, const Together *parts)
             derive_part(w, item_of(w, walk_below(w, inner, 1), i));
     w->rows = rows;
 }
+
+const Together *together_of(const DeriveWalk *w, const Param *param)
+{
+    for (int i = 0; i < w->unstored.together.len; i++)
+        if (w->unstored.together.at[i].param == param)
+            return &w->unstored.together.at[i];
+    return NULL;
+}

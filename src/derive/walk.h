@@ -103,7 +103,8 @@ bool has_function(const Expr *expr, const void *none); // for expr_find
 void derive_results_of_rows(DeriveWalk *w, Path at);
 void derive_stages_of_rows(DeriveWalk *w, Path at);
 void derive_results_apart(DeriveWalk *w, Path at);
-bool derive_unzip_apart(DeriveWalk *w, Path at); // false: nothing to do
+// What is stored there; false: as it stands.
+bool derive_result_apart(DeriveWalk *w, Path at);
 // A kernel of its own costs more than a few elements that are made again.
 enum { HOST_LEAST = 64 };
 
@@ -135,5 +136,7 @@ bool derive_keyed(DeriveWalk *w, Path at);
 
 // derive_together.c: the map of parts that foldTogether made.
 void derive_together(DeriveWalk *w, Path at, const Together *parts);
+// How the parts of a let are done; NULL: it is none of those.
+const Together *together_of(const DeriveWalk *w, const Param *param);
 
 #endif

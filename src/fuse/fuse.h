@@ -94,7 +94,7 @@ typedef struct Script Script;
 typedef struct Fusion Fusion;
 
 // A script as read: its calls in an order in which each comes after those it needs. The
-// stages of a program are such calls too (derive/pipeline.h).
+// stages of a program are such calls too (nest/pipeline.h).
 struct Script {
     Arena *arena;
     Ir *ir;

@@ -49,7 +49,8 @@ static const View *destination(Lower *l, const Expr *result, const Param *param,
     int found;
     while (result->kind == E_LET)
         result = result->arg[1];
-    for (int i = 0; result->kind == E_TUPLE && i < result->narg; i++) {
+    const bool items = result->kind == E_TUPLE || is_pattern(result, P_ZIP);
+    for (int i = 0; items && i < result->narg; i++) {
         const View *item =
             destination(l, result->arg[i], param, field, view_get(l, out, i));
         if (item)

@@ -59,7 +59,9 @@ static ReadBy around_read(const Expr *expr, int i, ReadBy around)
     return (ReadBy){
         .reads = i == expr->narg - 1,
         .nests = !map || expr_find(expr->fun, is_nest, NULL),
-        .again = map && !zip && elements_again(expr, -1, around.looks),
+        // What a map makes of costly elements is made anew with them.
+        .again = map && ((around.again && around.costly) ||
+                         (!zip && elements_again(expr, -1, around.looks))),
         .costly = around.costly,
         .map = map && zip ? expr : NULL,
         .looks = around.looks,

@@ -189,14 +189,14 @@ static bool is_map_of_tuples(const Expr *expr)
 
 Expr *rule_tupleApart(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    const bool let = at->kind == E_LET;
-    const Expr *all = let || expr_is(at, P_UNZIP) ? at->arg[0] : NULL;
-    const bool map = all && is_map_of_tuples(all);
-    const Type *type = all ? type_tuple_of(all->type) : NULL;
-    if (!type || type->n > PARTS_MAX || (let && (!map || all->dims > 1)))
+    const bool let = at->kind == E_LET, unzip = expr_is(at, P_UNZIP);
+    const Expr *all = let || unzip ? at->arg[0] : at;
+    const bool map = is_map_of_tuples(all);
+    const Type *type = type_tuple_of(all->type);
+    if (!type || type->n > PARTS_MAX || (!unzip && (!map || all->dims > 1)))
         return NULL;
     int dims = 0;
-    for (const Type *t = all->type; t != type; t = t->elem)
+    for (const Type *t = all->type; t != type && t->kind == T_ARRAY; t = t->elem)
         dims++;
     if (dims < 1 || (!map && dims > DIMS_MAX))
         return NULL;
@@ -208,8 +208,10 @@ Expr *rule_tupleApart(Rewrite *rw, const Expr *at, const RuleArgs *args)
                 : make_map(rw, dims, make_lambda(rw, t, expr_get(rw->ir, use(rw, t), i)),
                            copy_of(rw, all));
     }
-    if (!let)
+    if (unzip)
         return expr_tuple(rw->ir, part, type->n);
+    if (!let)
+        return make_zip(rw, 1, part, type->n);
     Param *name[PARTS_MAX];
     Expr *own[PARTS_MAX];
     for (int i = 0; i < type->n; i++) {

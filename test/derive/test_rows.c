@@ -70,8 +70,8 @@ static unsigned drawn(unsigned *state, unsigned n)
     return (*state >> 8) % n;
 }
 
-// A function of g, of one to three steps.
-static void draw(Buf *out, const char *const *step, int nstep, unsigned seed)
+// A function of g, of one to three steps: its result, beside g, or beside a number.
+static void draw(Buf *out, const char *const *step, int nstep, bool images, unsigned seed)
 {
     unsigned state = seed;
     int n = 1 + (int)drawn(&state, 3);
@@ -87,8 +87,15 @@ static void draw(Buf *out, const char *const *step, int nstep, unsigned seed)
             buf_printf(out, "let q = %s in %.*s in ", was, (int)strlen(text) - 8, text + 7);
         was[0] = name[0];
     }
-    if (drawn(&state, 3) == 0)
+    const unsigned beside = drawn(&state, 5);
+    if (beside == 0)
         buf_printf(out, "(%s, g)", was);
+    else if (beside == 1)
+        buf_printf(out, images ? "(%s, %s[1][2])" : "(%s, %s[2])", was, was);
+    else if (beside == 2)
+        buf_printf(out,
+                   images ? "(%s, reduce(+, 0.0, join(%s)))" : "(%s, reduce(+, 0.0, %s))",
+                   was, was);
     else
         buf_puts(out, was);
 }
@@ -164,10 +171,15 @@ static bool costs_the_same(const char *const *step, int nstep, bool images, unsi
 {
     const char *sizes = images ? "N, M" : "M", *type = images ? "[N][M]" : "[M]";
     Buf f = buf_new(), one = buf_new(), all = buf_new();
-    draw(&f, step, nstep, seed);
+    draw(&f, step, nstep, images, seed);
+    const bool tuple = f.text[f.len - 1] == ')' && strstr(f.text, "in (");
+    const char *const form = !tuple || seed % 3 == 0 ? "map(\\g -> %s, x)"
+                             : seed % 3 == 1         ? "unzip(map(\\g -> %s, x))"
+                                             : "let y = map(\\g -> %s, x) in unzip(y)";
     buf_printf(&one, "size %s\ndef p(g: %sfloat) = %s\n", sizes, type, f.text);
-    buf_printf(&all, "size B, %s\ndef p(x: [B]%sfloat) = map(\\g -> %s, x)\n", sizes, type,
-               f.text);
+    buf_printf(&all, "size B, %s\ndef p(x: [B]%sfloat) = ", sizes, type);
+    buf_printf(&all, form, f.text);
+    buf_puts(&all, "\n");
     const Cost alone = plain_cost(one.text), batch = plain_cost(all.text);
     const bool same =
         batch.all <= 40 * ARRAYS * alone.all && batch.item <= 4 * alone.item + 6000;

@@ -370,6 +370,8 @@ static const Instance instances[] = {
      ""},
     {"unzipOfZip", "def p(x: [N]int, y: [N]float) = unzip(zip(x, y))", "root", ""},
     {"unzipTuple", "def p(x: [N]int, y: [N]float) = (map(twice, x), y)", "root", ""},
+    {"tupleApart", "def p(x: [N][M]int) = map(\\r -> (map(twice, r), reduce(+, 0, r)), x)",
+     "root", ""},
     {"tupleApart", "def p(x: [N]int) = unzip(map(\\e -> let d = 2 * e in (d, d + e), x))",
      "root", ""},
     {"tupleApart", "def p(x: [N][M]int) = let y = map2(\\e -> (e, 2 * e), x) in unzip(y)",

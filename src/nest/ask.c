@@ -2,7 +2,9 @@
 //
 // Questions about expressions that the derivation asks.
 
-#include "derive/derive_parts.h"
+#include "nest/nest.h"
+
+#include "lower/lower.h"
 
 int64_t reduce_length(const Expr *expr)
 {
@@ -203,7 +205,7 @@ bool moves_rows(const Expr *expr)
 {
     return is_map(expr) && expr->type->kind == T_ARRAY &&
            type_elem(expr->type, expr->dims)->kind == T_ARRAY &&
-           !computes(expr->fun->arg[0]) && !computes(expr->arg[0]);
+           !expr_computes(expr->fun->arg[0]) && !expr_computes(expr->arg[0]);
 }
 
 bool is_relayout(const Expr *expr)
@@ -224,41 +226,12 @@ bool writes_itself(const Expr *expr)
     return pattern_inverts(expr->pattern) && writes_itself(expr->arg[0]);
 }
 
-// Copies to local memory have the halo too, so what is computed outside them comes first.
-static void note_local(const Expr *expr, bool copies, int64_t *local)
-{
-    int64_t len;
-    bool pattern = expr->kind == E_PATTERN;
-    if (pattern && expr->pattern == P_TOLOCAL && !copies)
-        return;
-    if (pattern && expr->pattern == P_MAPLCL && arith_is_const(expr->type->len, &len))
-        local[expr->par] = MAX(local[expr->par], len);
-    if (expr->fun)
-        note_local(expr->fun, copies, local);
-    for (int i = 0; i < expr->narg; i++)
-        note_local(expr->arg[i], copies, local);
-}
-
-bool derive_natural(const Expr *body, int64_t most, int64_t local[3])
-{
-    int64_t plain[3] = {0}, any[3] = {0};
-    note_local(body, false, plain);
-    note_local(body, true, any);
-    if (any[0] + any[1] + any[2] == 0)
-        return false;
-    for (int d = 0; d < 3; d++)
-        local[d] = MAX(plain[d] > 1 ? plain[d] : any[d], 1);
-    for (int d = 2; d >= 0; d--)
-        while (local[d] > 1 && local[0] * local[1] * local[2] > most)
-            local[d] = (local[d] + 1) / 2;
-    return true;
-}
-
 bool has_result(const Expr *result, const Param *param, int field)
 {
     int found;
     result = expr_behind_lets(result);
-    for (int i = 0; result->kind == E_TUPLE && i < result->narg; i++)
+    const bool items = result->kind == E_TUPLE || is_zip(result, 1);
+    for (int i = 0; items && i < result->narg; i++)
         if (has_result(result->arg[i], param, field))
             return true;
     return placed_result(result, &found) == param && found == field;

@@ -10,8 +10,8 @@
 //
 // It does not know caches: bytes that are read again cost nothing.
 
-#include "derive/pipeline.h"
-#include "derive/derive_parts.h"
+#include "nest/pipeline.h"
+#include "nest/nest.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -10,8 +10,8 @@
 // It asks what the program looks like, never which device; a time is worked out of rates
 // that it is given.
 
-#ifndef FW_DERIVE_PIPELINE_H
-#define FW_DERIVE_PIPELINE_H
+#ifndef FW_NEST_PIPELINE_H
+#define FW_NEST_PIPELINE_H
 
 #include "fuse/fuse.h"
 #include "ir/ir.h"

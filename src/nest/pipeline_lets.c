@@ -3,8 +3,8 @@
 // The host level as a chain of lets: each stage that another one looks at in windows has a
 // name, whether the program gives it one or not.
 
-#include "derive/derive_parts.h"
-#include "derive/pipeline.h"
+#include "nest/nest.h"
+#include "nest/pipeline.h"
 
 #include <string.h>
 
@@ -29,14 +29,14 @@ static bool is_computed(const Expr *expr, const void *none)
            !(expr->pattern == P_MAP && only_shows(expr->fun->arg[0]));
 }
 
-bool computes(const Expr *expr)
+bool expr_computes(const Expr *expr)
 {
     return expr_find(expr, is_computed, NULL);
 }
 
 bool is_view(const Expr *value)
 {
-    return type_holds_array(value->type) && !computes(value);
+    return type_holds_array(value->type) && !expr_computes(value);
 }
 
 // The way to the first map that another one, or a fold, looks at in windows and that has no
@@ -48,7 +48,7 @@ static bool find_unnamed(const Expr *expr, Around around, Path *at)
 {
     const bool reads = is_map(expr) || expr_is(expr, P_REDUCE);
     if (around == AROUND_WINDOW &&
-        (expr->kind == E_LET || (is_map(expr) && computes(expr))))
+        (expr->kind == E_LET || (is_map(expr) && expr_computes(expr))))
         return true;
     bool layout = around != AROUND_WINDOW && expr->kind == E_PATTERN &&
                   expr->pattern != P_ARRAY && pattern_info[expr->pattern].group == G_VIEW;
@@ -146,9 +146,9 @@ static Lets count_lets(const Rewriter *r, const Path *region)
     const Expr *expr = path_find(r->expr, region);
     for (; expr->kind == E_LET && path_push(&lets.end, 1); expr = expr->arg[1]) {
         lets.n++;
-        lets.stages += computes(expr->arg[0]);
+        lets.stages += expr_computes(expr->arg[0]);
     }
-    lets.stages += computes(expr);
+    lets.stages += expr_computes(expr);
     return lets;
 }
 

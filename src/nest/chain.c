@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chains: maps whose function folds what it is given and goes on with the results. Which
+// expressions are such maps, how long their folds are, and what a group must hold of them.
+
+#include "nest/nest.h"
+
+// What can be a chain ------------------------------------------------------------------
+
+static bool can_share(const Expr *expr, int64_t least)
+{
+    if (expr_is(expr, P_SCAN)) // in local memory, so of a length that is known
+        return scan_is_long(expr, least) && folds_by_parts(expr) &&
+               arith_is_const(expr->type->len, NULL);
+    return fold_is_long(expr, least) && reduce_shares(expr);
+}
+
+bool chain_shares(const Expr *expr)
+{
+    return can_share(expr, INNER_MOST + 1);
+}
+
+// How many elements the arrays that a function returns have together.
+static double elements_made(const Type *type)
+{
+    double count = 0;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        count += elements_made(type->item[i]);
+    for (; type->kind == T_ARRAY; type = type->elem)
+        count = (count > 0 ? count : 1) * (double)arith_most(type->len);
+    return count;
+}
+
+// Elements of a fold that is worth sharing: where an array is made, each of its elements
+// would fold them again.
+int64_t chain_least(const Expr *body)
+{
+    double count = elements_made(body->type);
+    return count > 0 && count <= INNER_MOST * INNER_MOST
+               ? MAX(8, (int64_t)count / INNER_MOST)
+               : INNER_MOST + 1;
+}
+
+// A prefix that items cannot share would be computed by all of them.
+static bool is_alone(const Expr *expr, const void *least)
+{
+    return expr_is(expr, P_SCAN) && !can_share(expr, *(const int64_t *)least);
+}
+
+// Does a body fold at its own level what items may share?
+static bool folds(const Expr *body, int64_t least)
+{
+    const Expr *fold = fold_to_name(body, least);
+    if (can_share(body, least) || (fold && can_share(fold, least)))
+        return true;
+    return body->kind == E_LET &&
+           (can_share(body->arg[0], least) || folds(body->arg[1], least));
+}
+
+bool is_chain_body(const Expr *body)
+{
+    return folds(body, chain_least(body)) &&
+           !expr_find(body, is_alone, &(int64_t){chain_least(body)});
+}
+
+// Are its elements found by time loops? They have to be in memory before anything reads
+// them, which nobody would share between the groups of two maps.
+static bool loops_within(const Expr *in, const void *none)
+{
+    return is_map(in) && expr_find_pattern(in->fun, P_ITERATE);
+}
+
+// Maps around it are places only where each runs over what the one around it is given: a
+// fold of every element of one array with every element of another is a product.
+int chain_depth(const Expr *map)
+{
+    for (int depth = 1; depth <= DIMS_MAX && is_map(map) && map->dims == 1; depth++) {
+        const Expr *body = map->fun->arg[0];
+        if (folds(body, chain_least(body)))
+            return is_chain_body(body) ? depth : 0;
+        body = under_layout(body);
+        if (!is_map(body) || !expr_mentions(body->arg[0], map->fun->params[0]) ||
+            expr_find(map->arg[0], loops_within, NULL))
+            return 0;
+        map = body;
+    }
+    return 0;
+}
+
+bool has_chain(const Expr *expr)
+{
+    if (chain_depth(expr))
+        return true;
+    for (int i = 0; i < expr->narg; i++)
+        if (has_chain(expr->arg[i]))
+            return true;
+    return false;
+}
+
+static int64_t bytes_of(const Type *type)
+{
+    return (int64_t)MIN(type_bytes(type, NULL, NULL), 0x1p50);
+}
+
+int64_t chain_split(const Expr *map)
+{
+    Path at = {0};
+    int64_t len;
+    if (chain_depth(map) != 1 || map->type->elem->kind == T_ARRAY ||
+        !path_to_fold(map->fun->arg[0], &at, chain_shares))
+        return 0;
+    const Expr *fold = path_find(map->fun->arg[0], &at);
+    return arith_is_const(fold->arg[1]->type->len, &len) ? len : 0;
+}
+
+// Is the element of that map an index into rows?
+static bool indexes_rows(const Expr *expr, const void *element)
+{
+    return expr->kind == E_AT && expr->arg[0]->kind == E_AT &&
+           expr_mentions(expr->arg[1], element) &&
+           !expr_mentions(expr->arg[0]->arg[1], element);
+}
+
+static bool goes_on(const Expr *expr, const void *none)
+{
+    return scan_is_long(expr, ALONE_MOST + 1) ||
+           (fold_is_long(expr, INNER_MOST + 1) && !reduce_shares(expr));
+}
+
+bool walks_lines(const Expr *map)
+{
+    return is_map(map) && map->dims == 1 && expr_find(map->fun->arg[0], goes_on, NULL);
+}
+
+bool walks_rows(const Expr *map)
+{
+    return walks_lines(map) && !reads_columns(map);
+}
+
+// Do neighbours of a turned array lie within one access of a warp?
+static bool is_close(const Type *turned)
+{
+    enum { APART_MOST = 16 }; // bytes
+    return bytes_of(turned->elem->elem) <= APART_MOST;
+}
+
+static bool turns_elements(const Expr *array);
+
+static bool is_turned(const Expr *array)
+{
+    if (array->kind != E_PATTERN)
+        return false;
+    for (int i = 0; array->pattern == P_ZIP && i < array->narg; i++)
+        if (is_turned(array->arg[i]))
+            return true;
+    if (array->pattern == P_JOIN)
+        return turns_elements(array->arg[0]);
+    return array->pattern == P_TRANSPOSE ? is_close(array->type)
+                                         : is_map(array) && is_turned(array->arg[0]);
+}
+
+bool turns_array(const Expr *expr)
+{
+    return expr_is(is_map(expr) && expr->dims == 1 ? expr->fun->arg[0] : expr, P_TRANSPOSE);
+}
+
+// Is each of its elements turned?
+static bool turns_elements(const Expr *array)
+{
+    return is_map(array) && array->dims == 1 && expr_is(array->fun->arg[0], P_TRANSPOSE) &&
+           is_close(array->type->elem);
+}
+
+static bool depends_on(const Expr *array, const Param *element)
+{
+    if (is_map(array))
+        return depends_on(array->arg[0], element);
+    if (!is_zip(array, 1))
+        return expr_mentions(array, element);
+    for (int i = 0; i < array->narg; i++)
+        if (depends_on(array->arg[i], element))
+            return true;
+    return false;
+}
+
+bool folds_same(const Expr *map)
+{
+    enum { ROWS_LEAST = 1024 };
+    int64_t rows;
+    Path at = {0};
+    return map->type->elem->kind != T_ARRAY && arith_is_const(map->type->len, &rows) &&
+           rows >= ROWS_LEAST && path_to_fold(map->fun->arg[0], &at, chain_shares) &&
+           !depends_on(path_find(map->fun->arg[0], &at)->arg[1], map->fun->params[0]);
+}
+
+bool reads_columns(const Expr *map)
+{
+    for (int depth = chain_depth(map); depth > 1; depth--) {
+        if (turns_elements(map->arg[0]))
+            return true;
+        map = under_layout(map->fun->arg[0]);
+    }
+    return is_turned(map->arg[0]) || folds_same(map) ||
+           expr_find(map->fun->arg[0], indexes_rows, map->fun->params[0]);
+}
+
+static bool is_near(const Expr *expr, const void *none)
+{
+    return expr_is(expr, P_SCAN) || (keeps_order(expr) && chain_shares(expr));
+}
+
+bool reads_near(const Expr *expr)
+{
+    return expr_find(expr, is_near, NULL);
+}
+
+int64_t fold_elem_bytes(const Expr *expr)
+{
+    return keeps_order(expr) && chain_shares(expr) ? bytes_of(expr->type) : 0;
+}
+
+int64_t shared_fold_bytes(const Expr *expr)
+{
+    return expr_is(expr, P_REDUCE) && expr->type->kind != T_ARRAY && can_share(expr, 0)
+               ? bytes_of(expr->type)
+               : 0;
+}
+
+int64_t scan_row_length(const Expr *map)
+{
+    int64_t len;
+    const Expr *scan = is_map(map) && map->dims == 1 ? scan_read(map->fun->arg[0]) : NULL;
+    return scan && chain_shares(scan) && arith_is_const(scan->type->len, &len) ? len : 0;
+}
+
+int64_t scan_elem_bytes(const Expr *expr)
+{
+    return expr_is(expr, P_SCAN) && chain_shares(expr) ? bytes_of(expr->type->elem) : 0;
+}
+
+// What a group makes before it chain_shares a fold or prefix of neighbours: what is
+// computed of the elements, array by array.
+static int64_t input_bytes(const Expr *in)
+{
+    int64_t bytes = 0;
+    for (int i = 0; is_zip(in, 1) && i < in->narg; i++)
+        bytes += input_bytes(in->arg[i]);
+    return is_zip(in, 1) || in->kind != E_PATTERN || in->pattern == P_ARRAY
+               ? bytes
+               : bytes_of(in->type);
+}
+
+// The bytes that the items keep for each prefix: a row, padded, and what precedes each
+// item. inputs: counts what is computed for it, and for folds of neighbours, too.
+static int64_t scan_bytes(const Expr *expr, bool inputs)
+{
+    int64_t len, bytes = 0;
+    if (expr_is(expr, P_SCAN) && arith_is_const(expr->type->len, &len))
+        bytes = bytes_of(expr->type) / MAX(len, 1) * (len + SCAN_MORE);
+    if (inputs && (expr_is(expr, P_SCAN) || (keeps_order(expr) && chain_shares(expr))))
+        bytes += input_bytes(expr->arg[1]);
+    for (int i = 0; i < expr->narg; i++)
+        bytes += scan_bytes(expr->arg[i], inputs);
+    return expr->fun ? bytes + scan_bytes(expr->fun->arg[0], inputs) : bytes;
+}
+
+typedef struct {
+    LengthOf *length;
+    const void *user;
+    int64_t most;
+} Longest;
+
+static void note_longest(const Expr *expr, void *user)
+{
+    Longest *l = user;
+    if (can_share(expr, 0))
+        l->most = MAX(l->most, l->length(l->user, expr->arg[expr->narg - 1]->type->len));
+}
+
+const Expr *chain_map(const Expr *map)
+{
+    for (int depth = chain_depth(map); depth > 1; depth--)
+        map = under_layout(map->fun->arg[0]);
+    return map;
+}
+
+int64_t chain_length(const Expr *map, LengthOf *length, const void *user)
+{
+    map = chain_map(map);
+    Longest longest = {length, user, 0};
+    expr_each(map->fun->arg[0], note_longest, &longest);
+    return longest.most;
+}
+
+int64_t chain_scan_bytes(const Expr *map)
+{
+    return scan_bytes(map->fun->arg[0], false);
+}
+
+// Is an array of scalars read by a map of it, element by element, and by nothing else that
+// is still to come?
+static bool ends_in(const Param *array, const Expr *let)
+{
+    const Expr *value = let->arg[0];
+    int uses = expr_uses(value, array), found = 0;
+    if (expr_mentions(let->arg[1], array) || !is_map(value) || value->dims != 1)
+        return false;
+    const Expr *in = value->arg[0];
+    bool zip = is_zip(in, 1);
+    for (int i = 0; i < (zip ? in->narg : 1); i++)
+        found += expr_is_use(zip ? in->arg[i] : in, array);
+    return uses == found;
+}
+
+static bool same_scalars(const Type *a, const Type *b)
+{
+    return a->kind == T_ARRAY && b->kind == T_ARRAY && a->len == b->len &&
+           a->elem->kind == T_SCALAR && b->elem->kind == T_SCALAR &&
+           a->elem->scalar == b->elem->scalar;
+}
+
+// What a chain holds, whose arrays take the place of others that are used no more (the pass
+// reuse).
+enum { HELD_MOST = 16 };
+
+typedef struct {
+    const Param *array[HELD_MOST];
+    int n;
+} HeldArrays;
+
+static bool takes_place(HeldArrays *held, const Expr *let)
+{
+    for (int i = 0; i < held->n; i++)
+        if (same_scalars(held->array[i]->type, let->param->type) &&
+            ends_in(held->array[i], let)) {
+            held->array[i] = let->param;
+            return true;
+        }
+    return false;
+}
+
+int64_t chain_bytes(const Expr *map)
+{
+    map = chain_map(map);
+    int64_t bytes = bytes_of(map->arg[0]->type->elem) + scan_bytes(map->fun->arg[0], true);
+    HeldArrays held = {{map->fun->params[0]}, 1};
+    for (const Expr *e = map->fun->arg[0]; e->kind == E_LET; e = e->arg[1]) {
+        if (e->param->type->kind != T_ARRAY || takes_place(&held, e))
+            continue;
+        bytes += bytes_of(e->param->type);
+        if (held.n < HELD_MOST)
+            held.array[held.n++] = e->param;
+    }
+    return bytes;
+}

@@ -242,8 +242,21 @@ static bool move_behind(LetChain *c, int *first, int n, int k)
     return true;
 }
 
+// Rows that nothing is folded in are made element by element, all of them together.
+static void flatten_rows(LetChain *c, int k)
+{
+    Path value = let_at(c, k);
+    path_push(&value, 0);
+    for (const Expr *map = path_find(c->r->expr, &value);
+         is_map(map) && !has_fold(map) &&
+         rewriter_rule(c->r, &value, RULE_MAP_FLATTEN, &(RuleArgs){0});)
+        map = path_find(c->r->expr, &value);
+}
+
 static void one_map(LetChain *c, const int *stage, int n)
 {
+    for (int i = 0; i < n; i++)
+        flatten_rows(c, find_item(c, stage[i]));
     int first = find_item(c, stage[0]);
     for (int i = 1; i < n; i++)
         if (!move_behind(c, &first, i, find_item(c, stage[i])))

@@ -303,6 +303,8 @@ void derive_results_apart(DeriveWalk *w, Path at)
     for (; !w->deep && walk_node(w, at)->kind == E_LET; at = walk_below(w, at, 1)) {
         while (walk_apply_plain(w, RULE_LET_OUT, at))
             ;
+        if (expr_computes(walk_node(w, at)->arg[0]))
+            walk_apply_plain(w, RULE_LET_SHARE, at);
         loops_apart(w, walk_below(w, at, 0));
         if (!w->deep && is_apart(walk_node(w, at)->arg[0]))
             part_tuple(w, at);

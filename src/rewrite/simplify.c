@@ -100,6 +100,19 @@ Expr *rule_letInline(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return rest_with(rw, at->arg[1], &at->param, (const Expr *const[]){value}, 1);
 }
 
+static bool is_equal(const Expr *expr, const void *other)
+{
+    return expr->kind == ((const Expr *)other)->kind && expr_equal(expr, other);
+}
+
+Expr *rule_letShare(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    if (at->kind != E_LET || !expr_find(at->arg[1], is_equal, at->arg[0]))
+        return NULL;
+    return expr_let(rw->ir, at->param, copy_of(rw, at->arg[0]),
+                    with_name(rw, copy_of(rw, at->arg[1]), at->arg[0], at->param));
+}
+
 // What a pattern with numbers that are all 0 is given.
 static Expr *unchanged(Rewrite *rw, const Expr *at, Pattern p)
 {

@@ -420,14 +420,17 @@ static bool derive_fold_parts(DeriveWalk *w, Path at)
     const int64_t parts = w->parts;
     const bool product = parts > 1 && !w->deep && is_product(walk_node(w, at));
     Path fold = inside_nest(w, at, 1 + product);
-    if (w->deep || !(product || is_parted(w, walk_node(w, at))) ||
-        !path_to_fold(walk_node(w, fold), &fold, NULL))
+    if (w->deep || !(product || is_parted(w, walk_node(w, at))))
         return false;
     const Rewriter before = rewriter_hold(&w->r);
-    walk_apply_plain(w, RULE_REDUCE_FISSION, fold);
-    if (!rewriter_end(
-            &w->r, &before,
-            walk_apply(w, product ? RULE_PRODUCT_SPLIT : RULE_FOLD_SPLIT, at, &parts, 1)))
+    while (names_number(walk_node(w, fold)) && walk_apply_plain(w, RULE_LET_INLINE, fold))
+        ;
+    const bool found = path_to_fold(walk_node(w, fold), &fold, NULL);
+    if (found)
+        walk_apply_plain(w, RULE_REDUCE_FISSION, fold);
+    if (!rewriter_end(&w->r, &before,
+                      found && walk_apply(w, product ? RULE_PRODUCT_SPLIT : RULE_FOLD_SPLIT,
+                                          at, &parts, 1)))
         return false;
     w->parts = 1;
     while (walk_node(w, walk_below(w, at, 1))->kind == E_LET) // names of stages

@@ -181,18 +181,20 @@ static RowStages stages_wanted(const DeriveWalk *w, const Expr *map)
 {
     // Fewer are an item's. (A reference is checked with rows of 32, whose steps nvcc takes
     // 46 s for when they are written out.)
-    enum { STAGE_LEAST = 32, AGAIN_LEAST = 256 };
+    enum { STAGE_LEAST = 32, AGAIN_LEAST = 256, COLUMNS_AT_ONCE = 512 };
     const int64_t bytes = row_bytes(map);
     const bool held = bytes >= 0 && bytes <= w->room;
     const bool again = !held || !folds_row(map->fun->arg[0]) ||
                        has_rows(type_elem(map->arg[0]->type, map->dims));
+    // Columns are an item's each, so that neighbours read neighbours.
+    const int64_t at_once = reads_columns(map) ? w->units * COLUMNS_AT_ONCE : w->units;
     int64_t rows;
     return (RowStages){
         .least = STAGE_LEAST,
         .loops = !w->cpu,
         .again = again ? AGAIN_LEAST : 0,
         .folds =
-            !held && bytes >= 0 && arith_is_const(map->type->len, &rows) && rows < w->units,
+            !held && bytes >= 0 && arith_is_const(map->type->len, &rows) && rows < at_once,
     };
 }
 

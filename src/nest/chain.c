@@ -102,14 +102,23 @@ static int64_t bytes_of(const Type *type)
     return (int64_t)MIN(type_bytes(type, NULL, NULL), 0x1p50);
 }
 
+bool names_number(const Expr *expr)
+{
+    return expr->kind == E_LET && type_is_scalar(expr->arg[0]->type) &&
+           !has_fold(expr->arg[0]);
+}
+
 int64_t chain_split(const Expr *map)
 {
     Path at = {0};
     int64_t len;
+    const Expr *body = map->fun ? map->fun->arg[0] : NULL;
+    while (body && names_number(body))
+        body = body->arg[1];
     if (chain_depth(map) != 1 || map->type->elem->kind == T_ARRAY ||
-        !path_to_fold(map->fun->arg[0], &at, chain_shares))
+        !path_to_fold(body, &at, chain_shares))
         return 0;
-    const Expr *fold = path_find(map->fun->arg[0], &at);
+    const Expr *fold = path_find(body, &at);
     return arith_is_const(fold->arg[1]->type->len, &len) ? len : 0;
 }
 

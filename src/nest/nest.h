@@ -30,6 +30,7 @@ int64_t chain_length(const Expr *map, LengthOf *length,
 // A map of scalars made from a fold, which may be done in parts: how long it is; 0: it is
 // none.
 int64_t chain_split(const Expr *map);
+bool names_number(const Expr *expr); // a let of a scalar that is made of no fold
 // Do neighbours of a map look at neighbours, or at the same? As far as is seen.
 bool reads_columns(const Expr *map);
 // Do many elements of a map each fold all of one array, as nearest neighbours do? Then the

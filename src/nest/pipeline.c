@@ -710,13 +710,17 @@ static bool keeps_prefix(const Pipeline *p, Calls set)
     return false;
 }
 
-// Few rows that are long: folded apart from their readers, they are folded in parts.
+// Few rows or columns that are long: folded apart from their readers, they are folded in
+// parts. (A row is a group's, a column an item's.)
 static bool folds_few(const Stage *s)
 {
     enum { LONG_LEAST = 64 << 10, ROWS_MOST = 128 };
+    enum { TALL_LEAST = 2 << 10, COLUMNS_MOST = 64 << 10 };
+    const bool columns = is_map(s->expr) && reads_columns(s->expr);
     int64_t rows;
-    return is_map(s->expr) && chain_split(s->expr) >= LONG_LEAST &&
-           arith_is_const(s->expr->type->len, &rows) && rows <= ROWS_MOST;
+    return is_map(s->expr) && chain_split(s->expr) >= (columns ? TALL_LEAST : LONG_LEAST) &&
+           arith_is_const(s->expr->type->len, &rows) &&
+           rows <= (columns ? COLUMNS_MOST : ROWS_MOST);
 }
 
 // Arrays, of which an item would make all of one by itself, and that a reader reads again.

@@ -190,8 +190,8 @@ static void test_many_places(void **state)
     for (int i = 0; i < 56; i++)
         buf_printf(&text,
                    "let b%d = a%d |> pad2(1, 1, clamp) |> slide2(3, 1)\n"
-                   "  |> map2(\\p -> p[0][1] + p[2][1]) in\n",
-                   i, i / 8);
+                   "  |> map2(\\p -> p[0][1] + %d * p[2][1]) in\n",
+                   i, i / 8, i);
     for (int k = 0; k < 7; k++) {
         buf_printf(&text, "let c%d = zip2(", k);
         for (int i = 8 * k; i < 8 * k + 8; i++)

@@ -32,7 +32,8 @@ static bool is_flat(const Expr *map)
     const Type *type = inner && is_map(inner) ? inner->fun->arg[0]->type : NULL;
     return !type || type->kind == T_ARRAY ||
            (has_fold(inner->fun->arg[0]) &&
-            !(has_window(inner->arg[0], inner->dims) &&
+            !((has_window(inner->arg[0], inner->dims) ||
+               (inner->dims > 1 && !is_chain_body(inner->fun->arg[0]))) &&
               expr_mentions(inner->arg[0], map->fun->params[0])));
 }
 

@@ -195,14 +195,14 @@ static bool fuse_once(DeriveWalk *w, Path at, bool host)
 
 // Arrays by index -----------------------------------------------------------------------
 
-static bool is_work(const Expr *expr, const void *none)
-{
-    return expr->kind == E_OP || expr->kind == E_CALL || nest_is_long(expr, 0);
-}
-
 static bool folds(const Expr *expr, const void *none)
 {
-    return nest_is_long(expr, 0);
+    return nest_is_long(expr, 0) || expr_is(expr, P_REDUCEBY);
+}
+
+static bool is_work(const Expr *expr, const void *none)
+{
+    return expr->kind == E_OP || expr->kind == E_CALL || folds(expr, none);
 }
 
 static int nest_depth(const Expr *expr)
@@ -727,7 +727,7 @@ static Path normal_lets(DeriveWalk *w, Path at, bool host)
 static bool name_start(DeriveWalk *w, Path at)
 {
     const Expr *fold = walk_node(w, at);
-    if ((!folds(fold, NULL) && !expr_is(fold, P_REDUCEBY)) || !is_looked_up(fold->arg[0]))
+    if (!folds(fold, NULL) || !is_looked_up(fold->arg[0]))
         return false;
     const Rewriter before = rewriter_hold(&w->r);
     Path start = walk_below(w, at, 0);

@@ -261,6 +261,10 @@ static void maps_by_index(DeriveWalk *w, Path at, bool host, bool often, int aro
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
     if (!expr)
         return;
+    if (walk_apply_plain(w, RULE_ARRAY_VIEW, at)) {
+        maps_by_index(w, at, host, often, around);
+        return;
+    }
     if (is_map_by_index(expr, host, often, around))
         walk_apply_plain(w, RULE_ARRAY_MAP, at);
     walk_apply_plain(w, RULE_INDEX_ZIP, at);

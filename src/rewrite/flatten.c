@@ -103,7 +103,7 @@ static Expr *widened(const Flat *f, const Expr *e, const Expr *rows)
 static bool only_views(const Expr *e)
 {
     if (e->kind == E_LET || e->kind == E_OP || e->kind == E_CALL ||
-        (e->kind == E_PATTERN && e->pattern != P_ARRAY &&
+        (e->kind == E_PATTERN && e->pattern != P_ARRAY && e->pattern != P_MAP &&
          pattern_info[e->pattern].group != G_VIEW))
         return false;
     bool views = !e->fun || e->pattern == P_GATHER || only_views(e->fun->arg[0]);

@@ -23,6 +23,31 @@ Expr *rule_arrayMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return body;
 }
 
+// What x[..][i][k].. is for all n of i: x[..] turned until what stands behind i comes
+// first. The accesses of the expression are used up; NULL: it is something else.
+static Expr *all_of_axis(Rewrite *rw, const Param *i, const Arith *n, Expr *at)
+{
+    Expr *below = at->kind == E_AT ? at->arg[0] : NULL;
+    if (!below)
+        return NULL;
+    if (expr_is_use(at->arg[1], i))
+        return below->type && !expr_mentions(below, i) &&
+                       arith_equal(rw->ir->arith, below->type->len, n)
+                   ? below
+                   : NULL;
+    Expr *all = expr_mentions(at->arg[1], i) ? NULL : all_of_axis(rw, i, n, below);
+    return all ? expr_at(rw->ir, make1(rw, P_TRANSPOSE, all), at->arg[1]) : NULL;
+}
+
+Expr *rule_arrayView(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    Expr *fun = expr_is(at, P_ARRAY) ? copy_of(rw, at->fun) : NULL;
+    Expr *all = fun ? fun->arg[0] : NULL;
+    for (int k = at->dims - 1; k >= 0 && all; k--)
+        all = all_of_axis(rw, fun->params[k], at->num[k], all);
+    return all;
+}
+
 enum { BOUND_MOST = 64 };
 
 typedef struct {

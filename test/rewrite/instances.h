@@ -253,6 +253,8 @@ static const Instance instances[] = {
      ""},
     {"zipIndex", "def p(x, y: [N]int) = map(mix, zip(x, y))", "root", "01"},
     {"zipIndex", "def p(x: [N][M]int) = map(\\r -> map(mix, zip(r, r)), x)", "f", "01"},
+    {"arrayView", "def p(x: [N][3][M]int) = array2(N, M, \\i j -> x[i][1][j])", "root", ""},
+    {"arrayView", "def p(x: [3][N][2][K]int) = array(N, \\i -> x[2][i][1][0])", "root", ""},
     {"arrayMap", "def p(x: [N]int) = array(N, \\i -> 2 * x[i])", "root", ""},
     {"arrayMap", "def p(x: [N][M]int) = map(\\r -> array2(M, N, \\i j -> r[i] - j), x)",
      "f", ""},

@@ -61,11 +61,13 @@ static const char *first_said(const Diags *diags)
 Problem *problem_small(const Problem *problem, Arena *arena, ProblemData **data,
                        const char **why)
 {
-    // The first are its own. The third is for many steps over three dimensions, the others
-    // for what needs more.
-    static const int64_t sizes[][2] = {{INT64_MAX, 1},    {40, 8},    {16, 8},
-                                       {64, 32},          {128, 128}, {1024, 1024},
-                                       {1 << 16, 1 << 16}};
+    // The first are its own. The third is for many steps over three dimensions, the fourth
+    // for windows of windows, the next for arrays of 64 times a size; the others are for
+    // what needs more.
+    enum { CHEAP = 6 };
+    static const int64_t sizes[][2] = {
+        {INT64_MAX, 1}, {40, 8},  {16, 8},    {112, 8},     {5, 2},
+        {2, 1},         {64, 32}, {128, 128}, {1024, 1024}, {1 << 16, 1 << 16}};
     *why = "at small sizes it does more than the interpreter can do in a moment";
     for (int i = 0; i < COUNTOF(sizes); i++) {
         Diags quiet = {.arena = arena};
@@ -73,7 +75,7 @@ Problem *problem_small(const Problem *problem, Arena *arena, ProblemData **data,
         if (!small)
             *why =
                 arena_printf(arena, "it cannot have small sizes: %s", first_said(&quiet));
-        if (!small || (i < 2 && is_large(small))) {
+        if (!small || (i < CHEAP && is_large(small))) {
             problem_free(small);
             continue;
         }

@@ -819,23 +819,6 @@ static void normal_at(DeriveWalk *w, Path at, bool host)
     walk_apply_plain(w, RULE_SCAN_SHIFT, at);
 }
 
-// Results beside a fold that may share the pass of a map get names, as that has one.
-static void name_results(DeriveWalk *w)
-{
-    Path at = {0};
-    const Expr *expr = w->r.expr;
-    for (; expr->kind == E_LET && path_push(&at, 1); expr = expr->arg[1])
-        ;
-    bool tuple = expr->kind == E_TUPLE, folds = !tuple && folds_together(expr) && at.n;
-    int n = tuple ? expr->narg : 1;
-    for (int i = 0; tuple && i < n; i++)
-        folds |= folds_together(expr->arg[i]);
-    for (int64_t i = 0; folds && i < n; i++)
-        if (!expr_is(tuple ? walk_node(w, at)->arg[i] : expr, P_UNZIP) &&
-            walk_apply(w, RULE_NAME_STAGE, at, &i, 1))
-            path_push(&at, 1);
-}
-
 bool folds_again(DeriveWalk *w, bool windows)
 {
     bool changed = false;
@@ -887,7 +870,7 @@ static void only_elements(DeriveWalk *w, Path at)
 void derive_normalise(DeriveWalk *w, Path at)
 {
     if (!at.n)
-        name_results(w);
+        derive_name_results(w);
     w->axes.n = 0;
     derive_results_of_rows(w, at);
     maps_by_index(w, at, true, false, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Functions of rows, before the normal form: what they give is seen to be maps, and what
-// they store becomes stages over all rows.
+// they store becomes stages over all rows. Results, each on its own.
 
 #include "derive/walk.h"
 
@@ -321,4 +321,21 @@ void derive_results_apart(DeriveWalk *w, Path at)
            walk_apply_plain(w, RULE_LET_OUT, at))
         at = walk_below(w, at, 1);
     derive_result_apart(w, at);
+}
+
+// Results beside a fold that may share the pass of a map get names, as that has one.
+void derive_name_results(DeriveWalk *w)
+{
+    Path at = {0};
+    const Expr *expr = w->r.expr;
+    for (; expr->kind == E_LET && path_push(&at, 1); expr = expr->arg[1])
+        ;
+    bool tuple = expr->kind == E_TUPLE, folds = !tuple && folds_together(expr) && at.n;
+    int n = tuple ? expr->narg : 1;
+    for (int i = 0; tuple && i < n; i++)
+        folds |= folds_together(expr->arg[i]);
+    for (int64_t i = 0; folds && i < n; i++)
+        if (!expr_is(tuple ? walk_node(w, at)->arg[i] : expr, P_UNZIP) &&
+            walk_apply(w, RULE_NAME_STAGE, at, &i, 1))
+            path_push(&at, 1);
 }

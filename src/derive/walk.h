@@ -103,6 +103,7 @@ bool has_function(const Expr *expr, const void *none); // for expr_find
 void derive_results_of_rows(DeriveWalk *w, Path at);
 void derive_stages_of_rows(DeriveWalk *w, Path at);
 void derive_results_apart(DeriveWalk *w, Path at);
+void derive_name_results(DeriveWalk *w);
 // What is stored there; false: as it stands.
 bool derive_result_apart(DeriveWalk *w, Path at);
 // A kernel of its own costs more than a few elements that are made again.

@@ -653,10 +653,31 @@ static void put_stm(Printer *p, const Stm *stm)
     BUG("statement of kind %d", stm->kind);
 }
 
+// A key in doubt stands for several places: a loop over these, around the update there.
+static void put_places(Printer *p, const Stm *key, const Stm *update)
+{
+    const Arith *at = key->iter;
+    VEC_PUSH(p->arena, &p->computed, at);
+    put_form(p, "for (fw_keys %i_of(", at);
+    put_value(p, key->value, PREC_ANY);
+    put_form(p, ", %i); %i_of.more(); %i_of.next()) {\n", key->extent, at, at);
+    p->indent++;
+    put_form(p, "const %s %i = (%s)%i_of.at();\n", index_type(p), at, index_type(p), at);
+    put_stm(p, update);
+    p->indent--;
+    put_line(p, "}");
+}
+
 void put_statements(Printer *p, const Block *block, int from, int to)
 {
-    for (int i = from; i < to; i++)
-        put_stm(p, block->at[i]);
+    for (int i = from; i < to; i++) {
+        const Stm *stm = block->at[i], *next = i + 1 < to ? block->at[i + 1] : NULL;
+        const bool key = p->target->doubts && stm->kind == ST_INT && stm->extent;
+        if (key && next && next->kind == ST_IF)
+            put_places(p, stm, block->at[++i]);
+        else
+            put_stm(p, stm);
+    }
 }
 
 static void put_block(Printer *p, const Block *block)
@@ -765,7 +786,7 @@ void put_kernel(Printer *p, const Kernel *kernel)
     put_line(p, "{");
     p->indent = 1;
     if (p->target->doubts && p->target->threads)
-        put_line(p, "fw_unsure = false;");
+        put_line(p, "fw_unsure = false, fw_maybe = 0;");
     if (p->follows)
         put_line(p, "%s", p->target->follow);
     p->arrays.len = 0;

@@ -146,7 +146,7 @@ struct Stm {
     const KExpr *value;
     const Side *side;     // STORE: what it is on; IF: both sides, or NULL
     const Arith *iter;    // FOR, INT: an A_VAR
-    const Arith *extent;  // FOR
+    const Arith *extent;  // FOR; INT that is the place of a key: how many there are
     const Arith *threads; // FOR of threads: how many there are
     LoopKind loop;
     LoopForm form;

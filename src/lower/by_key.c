@@ -64,7 +64,10 @@ static void update_atomically(Lower *l, const KeyedFold *k, const View *value,
 
 static void update_element(Lower *l, const KeyedFold *k, const View *key, const View *value)
 {
+    const int before = l->block->len;
     const Arith *at = value_index(l, view_read(l, key), k->expr->span);
+    if (l->block->len > before) // the reference asks where else it may be
+        l->block->at[l->block->len - 1]->extent = k->expr->type->len;
     const Arith *end = arith_addc(l->ctx, k->expr->type->len, -1);
     const Arith *inside[] = {at, arith_sub(l->ctx, end, at)};
     Outside outside = side_now(l);

@@ -84,13 +84,25 @@ static double scalar_most(Scalar scalar)
     return scalar == S_HALF ? 65504 : scalar == S_DOUBLE ? DBL_MAX : FLT_MAX;
 }
 
+// How far an integer may be off; the largest of its type: by anything. Of a truth value: 1
+// is in doubt.
+static float whole_bound(const char *from, size_t size, const ScalarInfo *info)
+{
+    uint64_t by = 0, most = UINT64_MAX >> (64 - 8 * size);
+    memcpy(&by, from, size); // little-endian, as all we run on
+    if (info->kind == SCALAR_SIGNED)
+        most >>= 1;
+    return by == 0 ? 0 : !info->integer || by >= most ? INFINITY : float_above((double)by);
+}
+
 static void take_exact(const RefPass *pass, int64_t at, int64_t n)
 {
+    const ScalarInfo *info = &scalar_info[pass->buffer->scalar];
     const size_t size = scalar_device_bytes(pass->buffer->scalar);
     const char *from = (const char *)pass->raw + (size_t)at * 2 * size;
     for (int64_t k = at; k < at + n; k++, from += 2 * size) {
         memcpy(pass->to + (size_t)k * size, from, size);
-        pass->bound[k] = from[size] ? INFINITY : 0; // 1: in doubt
+        pass->bound[k] = whole_bound(from + size, size, info);
     }
 }
 

@@ -195,8 +195,49 @@ static void test_decisions(void **state)
     ProblemData *data = judged(
         "def p(a: [N]float): [N]int = map(\\x -> int(x / 3.0 * 3.0), a)", a, arena, &how);
     for (int i = 0; i < N; i++)
-        assert_true(isinf(bounds(data)[i]) == (i % 4 == 3));
+        assert_true(bounds(data)[i] == (i % 4 == 3)); // it may be the number below
     assert_non_null(strstr(how, "16 of 64 elements"));
+    arena_free(arena);
+}
+
+// A key that rounding decides: either place may have the element. Each other place has what
+// belongs there, and of a number in doubt what stays within it is as sure.
+static void test_keys(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    double a[N];
+    for (int i = 0; i < N; i++)
+        a[i] = 0.25 * (i + 1); // x / 3 * 3 is whole at each fourth
+    static const char *const counts[] = {"int(x / 3.0 * 3.0)", "min(int(x / 3.0 * 3.0), N)",
+                                         "int(x / 3.0 * 3.0) + N % 1"};
+    const char *how;
+    for (int k = 0; k < COUNTOF(counts); k++) {
+        ProblemData *data =
+            judged(arena_printf(arena,
+                                "def p(a: [N]float): [N]int = a |> map(\\x -> (%s, 2)) |> "
+                                "reduceBy(N, +, 0)",
+                                counts[k]),
+                   a, arena, &how);
+        const int *expect = data->buffer[1].expect;
+        for (int i = 0; i < N; i++) { // one below and one of its own, but at the ends
+            const int whole = i <= N / 4, own = i > 0 && whole, next = i < N / 4;
+            const float least = (float)(2 * own + 2 * next);
+            assert_in_range(bounds(data)[i], least,
+                            least + 2); // the next ones on both sides
+            assert_true(expect[i] == (i == 0 ? 6 : i < N / 4 ? 8 : i == N / 4 ? 2 : 0));
+        }
+    }
+    ProblemData *data =
+        of("a |> map(\\x -> (int(x / 3.0 * 3.0), x)) |> reduceBy(N, max, 0.0)", a, arena);
+    for (int i = 0; i < N; i++) {
+        const float *expect = data->buffer[1].expect;
+        const float own = (float)i, below = (float)i + 0.75f;
+        const float most = i < N / 4 ? (float)i + 1 : own; // were the next one here
+        assert_true(i > N / 4 ||
+                    (expect[i] == (i < N / 4 ? below : own) &&
+                     bounds(data)[i] >= most - expect[i] && bounds(data)[i] < 40));
+    }
     arena_free(arena);
 }
 
@@ -279,7 +320,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounding),  cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_no_bounds), cmocka_unit_test(test_decisions),
-        cmocka_unit_test(test_beyond),    cmocka_unit_test(test_indices),
-        cmocka_unit_test(test_chaos),     cmocka_unit_test(test_diverging)};
+        cmocka_unit_test(test_keys),      cmocka_unit_test(test_beyond),
+        cmocka_unit_test(test_indices),   cmocka_unit_test(test_chaos),
+        cmocka_unit_test(test_diverging)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -993,8 +993,11 @@ def nested(d):
         value = "stu"[i]
     end = d.pick(value, value, f"zip(r, {value}) |> map(\\x y -> x + 0.5*y)", f"{value} |> reduce(max, {LEAST[kind]})")
     d.note = " then ".join(w.__name__.removeprefix("row_") for w in ways) + f", {kind}"
-    d.define("nested", [("a", array([n, m], kind)), ("shift", array([n], "int"))],
-             f"zip(a, shift) |> map(\\r k ->\n    {body}{end})")
+    text = f"zip(a, shift) |> map(\\r k ->\n    {body}{end})"
+    if d.often(0.3):  # an array and a number for each row
+        text = f"zip(a, shift) |> map(\\r k ->\n    {body}({end}, {value} |> reduce(max, {LEAST[kind]})))"
+        text = d.pick(text, f"{text} |> unzip", f"let both = {text} in unzip(both)")
+    d.define("nested", [("a", array([n, m], kind)), ("shift", array([n], "int"))], text)
 
 
 # Many names ----------------------------------------------------------------------------

@@ -691,6 +691,21 @@ static bool reads_points(const Pipeline *p, Calls set)
     return true;
 }
 
+static bool moves_elements(const Expr *expr, const void *none)
+{
+    return expr->kind == E_AT ||
+           (expr->kind == E_PATTERN && pattern_info[expr->pattern].group == G_VIEW &&
+            !expr_is(expr, P_ZIP) && !expr_is(expr, P_UNZIP));
+}
+
+// Rows that an item goes through one element after the other, and a reader that wants them
+// in another order: the item would keep all of a row.
+static bool keeps_walked(const Stage *s, const Stage *reader)
+{
+    return walks_lines(s->expr) && s->expr->type->elem->kind == T_ARRAY && reader->is_map &&
+           expr_find(reader->expr->fun, moves_elements, NULL);
+}
+
 // Would an item keep long rows of a prefix? Others of the set may read them element by
 // element, in the same loop, but several elements at a time of shorter rows only.
 static bool keeps_prefix(const Pipeline *p, Calls set)
@@ -748,6 +763,7 @@ static bool reads_early(const Pipeline *p, Calls set)
         for (int u = v + 1; calls_have(set, v) && u < set_end(set); u++)
             if (calls_have(set, u) && find_read(p, u, v) &&
                 (folds_few(&p->stage[v]) || stores_rows(p, set, v) ||
+                 keeps_walked(&p->stage[v], &p->stage[u]) ||
                  makes_arrays(&p->stage[v], &p->stage[u])))
                 return true;
     return false;

@@ -377,6 +377,23 @@ const Expr *under_views(const Expr *expr)
     return expr;
 }
 
+// Prefixes that an item finds one after the other, or what is made of them element by
+// element.
+static bool is_walk(const Expr *expr)
+{
+    return expr_is(expr, P_MAP) ? expr->dims == 1 && is_walk(expr->arg[0])
+                                : expr_is(expr, P_SCAN) && !folds_by_parts(expr);
+}
+
+// An item would keep all of a row that is wanted in another order than it comes in, or by
+// folds and prefixes of its elements.
+static bool keeps_row(const RowStages *wanted, const MapResult *given, const Expr *expr,
+                      const ReadBy *around)
+{
+    return is_walk(expr) && is_large(expr->type, wanted->least) &&
+           (expr == given->under ? expr != given->result : around->reads && around->nests);
+}
+
 // The first stage in the map's function, but for what this gives, that mentions no more
 // than its lets and the element.
 static bool find_stage(Common *c, const RowStages *wanted, const MapResult *given,
@@ -386,8 +403,9 @@ static bool find_stage(Common *c, const RowStages *wanted, const MapResult *give
     const bool again = wanted->again && around.again && makes_array(expr) &&
                        (is_large(expr->type, wanted->again) ||
                         expr_find(expr, has_long_nest, &wanted->least));
-    const bool stage = expr == given->under ? is_row_stage(expr, &always)
-                                            : again || is_row_stage(expr, wanted);
+    const bool stage = keeps_row(wanted, given, expr, &around) ||
+                       (expr == given->under ? is_row_stage(expr, &always)
+                                             : again || is_row_stage(expr, wanted));
     c->n = 0;
     c->value = stage && expr != given->result ? with_lets(c->rw, expr, within) : NULL;
     c->named = expr;
@@ -403,6 +421,16 @@ static bool find_stage(Common *c, const RowStages *wanted, const MapResult *give
            find_stage(c, wanted, given, expr->fun, within, (ReadBy){.looks = around.looks});
 }
 
+// What is under the views that a function ends with, whether it has a name or not.
+static const Expr *under_names(const Expr *body, const Expr *result)
+{
+    const Expr *under = under_views(result);
+    for (; under != result && body->kind == E_LET; body = body->arg[1])
+        if (expr_is_use(under, body->param))
+            under = under_views(body->arg[0]);
+    return under;
+}
+
 Expr *rule_hoistStage(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     const RowStages wanted = {args->at[0], args->at[1] != 0, args->at[2], args->at[3] != 0};
@@ -411,7 +439,7 @@ Expr *rule_hoistStage(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     const Expr *body = at->fun->arg[0];
     const Expr *result = expr_behind_lets(body);
-    const MapResult given = {result, under_views(result)};
+    const MapResult given = {result, under_names(body, result)};
     int looks = LOOKS_MOST;
     bool found = find_stage(&c, &wanted, &given, body, NULL, (ReadBy){.looks = &looks});
     return found ? named_outside(&c, at) : NULL;

@@ -693,17 +693,21 @@ static bool reads_points(const Pipeline *p, Calls set)
 
 static bool moves_elements(const Expr *expr, const void *none)
 {
-    return expr->kind == E_AT ||
-           (expr->kind == E_PATTERN && pattern_info[expr->pattern].group == G_VIEW &&
-            !expr_is(expr, P_ZIP) && !expr_is(expr, P_UNZIP));
+    return expr->kind == E_AT || expr_is(expr, P_GATHER) || expr_is(expr, P_DROP) ||
+           expr_is(expr, P_SLIDE);
 }
 
 // Rows that an item goes through one element after the other, and a reader that wants them
-// in another order: the item would keep all of a row.
+// in another order, or to fold them however long they are: the item would keep all of a
+// row.
 static bool keeps_walked(const Stage *s, const Stage *reader)
 {
-    return walks_lines(s->expr) && s->expr->type->elem->kind == T_ARRAY && reader->is_map &&
-           expr_find(reader->expr->fun, moves_elements, NULL);
+    const Type *row = walks_lines(s->expr) ? s->expr->type->elem : NULL;
+    if (!row || row->kind != T_ARRAY || !reader->is_map)
+        return false;
+    const bool folds = !arith_is_const(row->len, NULL) &&
+                       (has_fold(reader->expr) || expr_find_pattern(reader->expr, P_SCAN));
+    return folds || expr_find(reader->expr->fun, moves_elements, NULL);
 }
 
 // Would an item keep long rows of a prefix? Others of the set may read them element by

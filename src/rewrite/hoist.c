@@ -367,6 +367,7 @@ static const Expr *with_lets(Rewrite *rw, const Expr *expr, const Bound *within)
 // What a function gives, and that under the views that it gives it in.
 typedef struct {
     const Expr *result, *under;
+    bool moved; // so that elements cannot be written where they come to stand
 } MapResult;
 
 const Expr *under_views(const Expr *expr)
@@ -391,7 +392,7 @@ static bool keeps_row(const RowStages *wanted, const MapResult *given, const Exp
                       const ReadBy *around)
 {
     return is_walk(expr) && is_large(expr->type, wanted->least) &&
-           (expr == given->under ? expr != given->result : around->reads && around->nests);
+           (expr == given->under ? given->moved : around->reads && around->nests);
 }
 
 // The first stage in the map's function, but for what this gives, that mentions no more
@@ -422,13 +423,17 @@ static bool find_stage(Common *c, const RowStages *wanted, const MapResult *give
 }
 
 // What is under the views that a function ends with, whether it has a name or not.
-static const Expr *under_names(const Expr *body, const Expr *result)
+static MapResult result_of(const Expr *body)
 {
-    const Expr *under = under_views(result);
-    for (; under != result && body->kind == E_LET; body = body->arg[1])
-        if (expr_is_use(under, body->param))
-            under = under_views(body->arg[0]);
-    return under;
+    MapResult given = {.result = expr_behind_lets(body)};
+    for (given.under = given.result; given.under != under_views(given.under);
+         given.under = data_of(given.under))
+        given.moved |= expr_is(given.under, P_GATHER) || expr_is(given.under, P_DROP) ||
+                       expr_is(given.under, P_SLIDE);
+    for (; given.under != given.result && body->kind == E_LET; body = body->arg[1])
+        if (expr_is_use(given.under, body->param))
+            given.under = under_views(body->arg[0]);
+    return given;
 }
 
 Expr *rule_hoistStage(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -438,8 +443,7 @@ Expr *rule_hoistStage(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (!is_dims(at, P_MAP, 1))
         return NULL;
     const Expr *body = at->fun->arg[0];
-    const Expr *result = expr_behind_lets(body);
-    const MapResult given = {result, under_names(body, result)};
+    const MapResult given = result_of(body);
     int looks = LOOKS_MOST;
     bool found = find_stage(&c, &wanted, &given, body, NULL, (ReadBy){.looks = &looks});
     return found ? named_outside(&c, at) : NULL;

@@ -405,22 +405,21 @@ static bool derive_blocks(DeriveWalk *w, Path at)
 
 static void derive_map(DeriveWalk *w, Path at);
 
-// As many parts as columns have are too many for rows beside them, unless those are long.
-static bool is_parted(const DeriveWalk *w, const Expr *map)
+// A product beside a longer one may have too few terms for as many parts.
+static bool has_terms(const Expr *product, int64_t parts)
 {
-    enum { LONG_LEAST = 2048 };
-    int64_t length = chain_split(map);
-    return length && w->parts > 1 &&
-           (!w->near || reads_columns(map) || length / w->parts >= LONG_LEAST);
+    const int64_t terms = expr_fold_terms(product->fun->arg[0]->fun->arg[0]);
+    return terms <= 1 || terms >= 8 * parts;
 }
 
 // The folds of a map, or of a product, in parts, which another map folds.
 static bool derive_fold_parts(DeriveWalk *w, Path at)
 {
     const int64_t parts = w->parts;
-    const bool product = parts > 1 && !w->deep && is_product(walk_node(w, at));
+    const bool product = parts > 1 && !w->deep && is_product(walk_node(w, at)) &&
+                         has_terms(walk_node(w, at), parts);
     Path fold = inside_nest(w, at, 1 + product);
-    if (w->deep || !(product || is_parted(w, walk_node(w, at))))
+    if (w->deep || !(product || chain_parts(w, walk_node(w, at))))
         return false;
     const Rewriter before = rewriter_hold(&w->r);
     while (names_number(walk_node(w, fold)) && walk_apply_plain(w, RULE_LET_INLINE, fold))

@@ -235,6 +235,15 @@ bool derive_folds(DeriveWalk *w, Path at, int64_t lanes)
            walk_apply(w, RULE_REDUCE_WRG, at, (int64_t[]){w->items, lanes}, 2);
 }
 
+// As many parts as columns have are too many for rows beside them, unless those are long.
+bool chain_parts(const DeriveWalk *w, const Expr *map)
+{
+    enum { LONG_LEAST = 2048 };
+    int64_t length = chain_split(map);
+    return length && w->parts > 1 &&
+           (!w->near || reads_columns(map) || length / w->parts >= LONG_LEAST);
+}
+
 // Prefixes of whole arrays ----------------------------------------------------------------
 
 bool scan_splits(const DeriveWalk *w, const Expr *expr)

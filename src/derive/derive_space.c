@@ -116,7 +116,14 @@ static bool has_split(const Expr *inner, int64_t batch)
     return batch == 1 && path_to_fold(inner->fun->arg[0], &at, NULL);
 }
 
-// The largest of several.
+// What a product would take, whose groups may leave most of the machine idle.
+static double product_cost(double outputs, double depth)
+{
+    enum { AT_ONCE = 64 << 10 };
+    return outputs * depth / fmin(outputs, AT_ONCE);
+}
+
+// The slowest of several.
 static void note_product(Shape *shape, const Expr *map, int64_t batch)
 {
     const Expr *inner = map->fun->arg[0], *body = inner->fun->arg[0];
@@ -125,9 +132,10 @@ static void note_product(Shape *shape, const Expr *map, int64_t batch)
     const int64_t terms = expr_fold_terms_by(body, usual_length, shape->program);
     const int64_t depth = terms > 1 && terms < INT32_MAX ? terms : LARGE;
     shape->common = common_divisor(shape->common, expr_fold_terms(body));
-    if (shape->product && (double)tall * (double)wide * (double)batch * (double)depth <=
-                              (double)shape->tall * (double)shape->wide *
-                                  (double)shape->batch * (double)shape->depth)
+    if (shape->product &&
+        product_cost((double)tall * (double)wide * (double)batch, (double)depth) <=
+            product_cost((double)shape->tall * (double)shape->wide * (double)shape->batch,
+                         (double)shape->depth))
         return;
     shape->product = true;
     shape->tall = tall;

@@ -111,6 +111,8 @@ enum { HOST_LEAST = 64 };
 
 // derive_chain.c: a map of a chain of nests; false, and nothing changed, if it is none.
 bool derive_chain(DeriveWalk *w, Path at);
+// Is the fold of such a map done in parts?
+bool chain_parts(const DeriveWalk *w, const Expr *map);
 // The folds of parts, by groups whatever the point says.
 bool derive_folds(DeriveWalk *w, Path at, int64_t lanes);
 // A map over parts of rows, of a map of what each folds: a group a part and row.

@@ -415,6 +415,7 @@ static bool has_terms(const Expr *product, int64_t parts)
 // The folds of a map, or of a product, in parts, which another map folds.
 static bool derive_fold_parts(DeriveWalk *w, Path at)
 {
+    enum { NUMBERS_MOST = 4 }; // whose uses may double
     const int64_t parts = w->parts;
     const bool product = parts > 1 && !w->deep && is_product(walk_node(w, at)) &&
                          has_terms(walk_node(w, at), parts);
@@ -422,7 +423,9 @@ static bool derive_fold_parts(DeriveWalk *w, Path at)
     if (w->deep || !(product || chain_parts(w, walk_node(w, at))))
         return false;
     const Rewriter before = rewriter_hold(&w->r);
-    while (names_number(walk_node(w, fold)) && walk_apply_plain(w, RULE_LET_INLINE, fold))
+    for (int i = 0; i < NUMBERS_MOST && names_number(walk_node(w, fold)) &&
+                    walk_apply_plain(w, RULE_LET_INLINE, fold);
+         i++)
         ;
     const bool found = path_to_fold(walk_node(w, fold), &fold, NULL);
     if (found)

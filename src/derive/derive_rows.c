@@ -277,15 +277,22 @@ static void loops_apart(DeriveWalk *w, Path at)
 }
 
 // The functions of maps that were made of one end in what they give.
+static void result_of_part(DeriveWalk *w, Path at)
+{
+    walk_apply_plain(w, RULE_MAP_ID, at);
+    derive_results_of_rows(w, at);
+}
+
 static bool part_tuple(DeriveWalk *w, Path at)
 {
+    const Expr *expr = walk_node(w, at);
+    const bool let = expr->kind == E_LET;
+    const Type *tuple = type_tuple_of((let ? expr->arg[0] : expr)->type);
+    const int n = tuple ? tuple->n : expr->type->n;
     if (!walk_apply_plain(w, RULE_TUPLE_APART, at))
         return false;
-    for (; walk_node(w, at)->kind == E_LET; at = walk_below(w, at, 1))
-        walk_apply_plain(w, RULE_MAP_ID, walk_below(w, at, 0));
-    for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
-        walk_apply_plain(w, RULE_MAP_ID, walk_below(w, at, i));
-    derive_results_of_rows(w, at);
+    for (int i = 0; i < n && !w->deep; i++, at = let ? walk_below(w, at, 1) : at)
+        result_of_part(w, walk_below(w, at, let ? 0 : i));
     return true;
 }
 
@@ -302,10 +309,15 @@ bool derive_result_apart(DeriveWalk *w, Path at)
 // Results that are components of one array are stored apart.
 void derive_results_apart(DeriveWalk *w, Path at)
 {
+    enum { LETS_SHARED = 128 }; // each is compared with all that follows
+    int lets = 0;
+    for (const Expr *e = w->deep ? NULL : walk_node(w, at); e && e->kind == E_LET;
+         e = e->arg[1])
+        lets++;
     for (; !w->deep && walk_node(w, at)->kind == E_LET; at = walk_below(w, at, 1)) {
         while (walk_apply_plain(w, RULE_LET_OUT, at))
             ;
-        if (expr_computes(walk_node(w, at)->arg[0]))
+        if (lets <= LETS_SHARED && expr_computes(walk_node(w, at)->arg[0]))
             walk_apply_plain(w, RULE_LET_SHARE, at);
         loops_apart(w, walk_below(w, at, 0));
         if (!w->deep && is_apart(walk_node(w, at)->arg[0]))

@@ -104,7 +104,7 @@ void derive_results_of_rows(DeriveWalk *w, Path at);
 void derive_stages_of_rows(DeriveWalk *w, Path at);
 void derive_results_apart(DeriveWalk *w, Path at);
 void derive_name_results(DeriveWalk *w);
-// What is stored there; false: as it stands.
+// Stores the components of the result there apart; false: nothing changed.
 bool derive_result_apart(DeriveWalk *w, Path at);
 // A kernel of its own costs more than a few elements that are made again.
 enum { HOST_LEAST = 64 };

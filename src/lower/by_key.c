@@ -66,8 +66,9 @@ static void update_element(Lower *l, const KeyedFold *k, const View *key, const 
 {
     const int before = l->block->len;
     const Arith *at = value_index(l, view_read(l, key), k->expr->span);
-    if (l->block->len > before) // the reference asks where else it may be
-        l->block->at[l->block->len - 1]->extent = k->expr->type->len;
+    Stm *last = l->block->len > before ? l->block->at[l->block->len - 1] : NULL;
+    if (last && last->kind == ST_INT && last->iter == at)
+        last->extent = k->expr->type->len; // the reference asks where else it may be
     const Arith *end = arith_addc(l->ctx, k->expr->type->len, -1);
     const Arith *inside[] = {at, arith_sub(l->ctx, end, at)};
     Outside outside = side_now(l);

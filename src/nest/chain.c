@@ -247,7 +247,7 @@ int64_t scan_elem_bytes(const Expr *expr)
     return expr_is(expr, P_SCAN) && chain_shares(expr) ? bytes_of(expr->type->elem) : 0;
 }
 
-// What a group makes before it chain_shares a fold or prefix of neighbours: what is
+// What a group makes before it shares a fold or prefix of neighbours: what is
 // computed of the elements, array by array.
 static int64_t input_bytes(const Expr *in)
 {

@@ -49,7 +49,7 @@ int64_t
 scan_elem_bytes(const Expr *expr); // of a prefix that items may share; 0: it is none
 int64_t shared_fold_bytes(const Expr *expr); // of a fold's result; 0: items do not share it
 int64_t scan_row_length(const Expr *map);    // of prefixes of rows; 0: it is no map of them
-int64_t chain_scan_bytes(const Expr *map);   // that it must, for prefixes
+int64_t chain_scan_bytes(const Expr *map);   // that a group must hold for prefixes
 enum { SCAN_MORE = 1200 };                   // elements more of a prefix by up to 256 items
 
 // ask.c
@@ -65,7 +65,7 @@ bool folds_pairs(const Expr *map, const Expr *inner);
 bool has_product(const Expr *expr); // anywhere
 // One of the two has a product and both fold: a kernel of both would have no product.
 bool hides_product(const Expr *from, const Expr *to);
-bool has_fold(const Expr *expr); // likewise
+bool has_fold(const Expr *expr); // anywhere
 // Is component `field` (-1: all) of what the param names a result, as it stands?
 bool has_result(const Expr *result, const Param *param, int field);
 // Is the value of a let a map whose components are all results? Then one kernel writes

@@ -22,17 +22,20 @@ const StageRates stage_rates = {4000, 30000, 3000};
 // Stages --------------------------------------------------------------------------------
 
 typedef struct {
-    const Param *param;
-    int stage; // -1: value is a view with something in it
-    const Expr *value;
-} Held;
-
-typedef struct {
     ReadKind kind;
     int64_t size[DIMS_MAX];
     bool window;   // a slide is around
     bool constant; // a border of a constant is
 } How;
+
+typedef struct {
+    const Param *param;
+    int stage; // -1: value is a view with something in it
+    const Expr *value;
+    const void *reads; // who looked through the value last, at which component and how
+    int field;
+    How how;
+} Held;
 
 typedef struct {
     int n;
@@ -116,17 +119,38 @@ static void collect_all(StageFinder *f, const Expr *expr, How how, Reads *reads)
         collect(f, expr->arg[i], how, reads);
 }
 
+// A component of a value that is a tuple, or all of it.
+static const Expr *held_value(const Held *held, int field)
+{
+    const Expr *value = held->value;
+    return field >= 0 && value->kind == E_TUPLE ? value->arg[field] : value;
+}
+
+// Has the stage at hand not looked there in that way? Names of names would be looked
+// through again for each way to them.
+static bool is_new_look(Held *held, const Reads *reads, int field, const How *how)
+{
+    if (held->reads == reads && held->field == field && held->how.kind == how->kind &&
+        held->how.window == how->window && held->how.constant == how->constant &&
+        memcmp(held->how.size, how->size, sizeof how->size) == 0)
+        return false;
+    held->reads = reads;
+    held->field = field;
+    held->how = *how;
+    return true;
+}
+
 static void collect_param(StageFinder *f, const Expr *expr, int field, const How *how,
                           Reads *reads)
 {
     for (int i = f->held.len - 1; i >= 0; i--) {
-        const Held *held = &f->held.at[i];
+        Held *held = &f->held.at[i];
         if (held->param != expr->param)
             continue;
         if (held->stage >= 0)
             add_read(reads, f->p->script.call[held->stage].out, how);
-        else
-            collect(f, held->value, *how, reads);
+        else if (is_new_look(held, reads, field, how))
+            collect(f, held_value(held, field), *how, reads);
         return;
     }
     for (int i = 0; i < f->ninput; i++)
@@ -691,23 +715,20 @@ static bool reads_points(const Pipeline *p, Calls set)
     return true;
 }
 
-static bool moves_elements(const Expr *expr, const void *none)
+static bool picks_elements(const Expr *expr, const void *none)
 {
-    return expr->kind == E_AT || expr_is(expr, P_GATHER) || expr_is(expr, P_DROP) ||
-           expr_is(expr, P_SLIDE);
+    return expr->kind == E_AT || moves_elements(expr, none);
 }
 
-// Rows that an item goes through one element after the other, and a reader that wants them
-// in another order, or to fold them however long they are: the item would keep all of a
-// row.
+// Rows of any length that an item goes through one element after the other, and a reader
+// that folds them or wants them in another order: the item would keep all of a row.
 static bool keeps_walked(const Stage *s, const Stage *reader)
 {
     const Type *row = walks_lines(s->expr) ? s->expr->type->elem : NULL;
-    if (!row || row->kind != T_ARRAY || !reader->is_map)
-        return false;
-    const bool folds = !arith_is_const(row->len, NULL) &&
-                       (has_fold(reader->expr) || expr_find_pattern(reader->expr, P_SCAN));
-    return folds || expr_find(reader->expr->fun, moves_elements, NULL);
+    return row && row->kind == T_ARRAY && !arith_is_const(row->len, NULL) &&
+           reader->is_map &&
+           (has_fold(reader->expr) || expr_find_pattern(reader->expr, P_SCAN) ||
+            expr_find(reader->expr->fun, picks_elements, NULL));
 }
 
 // Would an item keep long rows of a prefix? Others of the set may read them element by

@@ -95,7 +95,7 @@ Calls pipeline_set(const Pipeline *pipeline, const Cover *cover, int unit);
 bool pipeline_stores(const Pipeline *pipeline, Calls set, int stage);
 // Those of a convex set that a stage of it needs, itself not.
 Set pipeline_before(const Pipeline *pipeline, Calls set, int stage);
-// Does it need, of its set, what is stored?
+// Does the stage read, within its set, what the set stores?
 bool pipeline_after_store(const Pipeline *pipeline, Calls set, int stage);
 // May an overlapped tile of the stage be copied to local memory in a kernel of the set? A
 // stage that the kernel stores must read windows of it, or one that reads it point by

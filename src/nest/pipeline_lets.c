@@ -166,8 +166,8 @@ static void fuse_chains(Rewriter *r, const Path *region)
 static void move_down(Rewriter *r, Path at)
 {
     while (path_find(r->expr, &at)->arg[1]->kind == E_LET &&
-           rewriter_rule(r, &at, RULE_LET_SWAP, &(RuleArgs){0}))
-        path_push(&at, 1);
+           rewriter_rule(r, &at, RULE_LET_SWAP, &(RuleArgs){0}) && path_push(&at, 1))
+        ;
 }
 
 // Does a let hold a result that is a map of elements in their own places?
@@ -187,8 +187,9 @@ static void join_results(Rewriter *r, const Path *region)
     const Expr *tuple = path_find(r->expr, &lets.end);
     for (int64_t i = 0, n = tuple->narg; tuple->kind == E_TUPLE && i < n; i++)
         if (is_map(path_find(r->expr, &lets.end)->arg[i]) &&
-            rewriter_rule(r, &lets.end, RULE_NAME_STAGE, &(RuleArgs){1, {i}}))
-            path_push(&lets.end, 1);
+            rewriter_rule(r, &lets.end, RULE_NAME_STAGE, &(RuleArgs){1, {i}}) &&
+            !path_push(&lets.end, 1))
+            return;
     Path at = lets.end;
     for (tuple = path_find(r->expr, &lets.end); at.n > region->n;) {
         at.n--;
@@ -210,11 +211,14 @@ static void join_results(Rewriter *r, const Path *region)
         }
 }
 
+// Not of so many that the rewrites would take long: each looks at all of a chain.
 static void fewer_stages(Rewriter *r, const Path *region)
 {
-    if (count_lets(r, region).stages > PIPELINE_LIMIT)
+    enum { LETS_FUSED = 128 };
+    const Lets lets = count_lets(r, region);
+    if (lets.stages > PIPELINE_LIMIT && lets.n <= LETS_FUSED)
         fuse_chains(r, region);
-    if (count_lets(r, region).stages > PIPELINE_LIMIT) {
+    if (lets.n <= LETS_FUSED && count_lets(r, region).stages > PIPELINE_LIMIT) {
         join_results(r, region);
         fuse_chains(r, region);
     }

@@ -63,7 +63,7 @@ Problem *problem_small(const Problem *problem, Arena *arena, ProblemData **data,
 {
     // The first are its own. The third is for many steps over three dimensions, the fourth
     // for windows of windows, the next for arrays of 64 times a size; the others are for
-    // what needs more.
+    // programs that need large sizes.
     enum { CHEAP = 6 };
     static const int64_t sizes[][2] = {
         {INT64_MAX, 1}, {40, 8},  {16, 8},    {112, 8},     {5, 2},

@@ -422,17 +422,31 @@ static bool find_stage(Common *c, const RowStages *wanted, const MapResult *give
            find_stage(c, wanted, given, expr->fun, within, (ReadBy){.looks = around.looks});
 }
 
+// Goes under the views around an expression.
+static void go_under(MapResult *given)
+{
+    for (; given->under != under_views(given->under); given->under = data_of(given->under))
+        given->moved |= moves_elements(given->under, NULL);
+}
+
 // What is under the views that a function ends with, whether it has a name or not.
 static MapResult result_of(const Expr *body)
 {
+    enum { NAMES_MOST = 8 }; // of names
     MapResult given = {.result = expr_behind_lets(body)};
-    for (given.under = given.result; given.under != under_views(given.under);
-         given.under = data_of(given.under))
-        given.moved |= expr_is(given.under, P_GATHER) || expr_is(given.under, P_DROP) ||
-                       expr_is(given.under, P_SLIDE);
-    for (; given.under != given.result && body->kind == E_LET; body = body->arg[1])
-        if (expr_is_use(given.under, body->param))
-            given.under = under_views(body->arg[0]);
+    given.under = given.result;
+    go_under(&given);
+    for (int i = 0;
+         i < NAMES_MOST && given.under != given.result && given.under->kind == E_PARAM;
+         i++) {
+        const Expr *let = body;
+        while (let->kind == E_LET && !expr_is_use(given.under, let->param))
+            let = let->arg[1];
+        if (let->kind != E_LET)
+            break;
+        given.under = let->arg[0];
+        go_under(&given);
+    }
     return given;
 }
 

@@ -14,6 +14,11 @@ bool is_threads(Pattern p)
     return pattern_info[p].group == G_PAR;
 }
 
+bool moves_elements(const Expr *expr, const void *none)
+{
+    return expr_is(expr, P_GATHER) || expr_is(expr, P_DROP) || expr_is(expr, P_SLIDE);
+}
+
 const Expr *data_of(const Expr *pattern)
 {
     return pattern->arg[pattern->narg - 1];

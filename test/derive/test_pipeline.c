@@ -632,6 +632,38 @@ static void test_chains(void **state)
         }
 }
 
+// Names of tuples of arrays: each is looked through once for each reader.
+static void test_tuples(void **state)
+{
+    (void)state;
+    for (int n = 8; n <= 64; n *= 2) {
+        Buf text = buf_new();
+        buf_puts(
+            &text,
+            "size N, M\ndef c(x: [N][M]float) =\n  let t0 = (x, map(\\r -> r[0], x)) in\n");
+        for (int i = 1; i < n; i++)
+            buf_printf(
+                &text,
+                "  let t%d = unzip(t%d.0 |> map(\\r -> (map(\\v -> v + 1, r), r[0]))) in\n",
+                i, i - 1);
+        buf_printf(&text, "  t%d\n", n - 1);
+        Arena *arena = arena_new();
+        Diags diags = {.arena = arena};
+        Problem *problem = bound("tuples", text.text, &diags);
+        const DeviceInfo device = a_device("opencl");
+        Derivation *d = derive_new(problem->bound, &device, &diags);
+        Point point;
+        derive_plain(d, &point);
+        const Unit *unit = derive_unit(d, &point, false, arena, &diags);
+        assert_non_null(unit);
+        assert_in_range(unit->launches.len, 1, 3 * n);
+        buf_release(&text);
+        derive_free(d);
+        problem_free(problem);
+        arena_free(arena);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
@@ -643,7 +675,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_blur),   cmocka_unit_test(test_srad),
         cmocka_unit_test(test_harris), cmocka_unit_test(test_results),
         cmocka_unit_test(test_placed), cmocka_unit_test(test_fold_once),
-        cmocka_unit_test(test_chains),
+        cmocka_unit_test(test_chains), cmocka_unit_test(test_tuples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

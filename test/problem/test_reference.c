@@ -228,6 +228,13 @@ static void test_keys(void **state)
             assert_true(expect[i] == (i == 0 ? 6 : i < N / 4 ? 8 : i == N / 4 ? 2 : 0));
         }
     }
+    ProblemData *truth = judged(
+        "def p(a: [N]float): [N]bool = a |> map(\\x -> (int(x / 3.0 * 3.0), x > 0.0)) "
+        "|> reduceBy(N, \\p q -> p || q, false)",
+        a, arena, &how);
+    const unsigned char *found = truth->buffer[1].expect;
+    for (int i = 0; i < N; i++)
+        assert_true(found[i] == (i <= N / 4) && (i <= N / 4 + 1 || bounds(truth)[i] == 0));
     ProblemData *data =
         of("a |> map(\\x -> (int(x / 3.0 * 3.0), x)) |> reduceBy(N, max, 0.0)", a, arena);
     for (int i = 0; i < N; i++) {

@@ -552,6 +552,22 @@ int product_first(const Derivation *d, Point *point, int max)
     return MIN(n, max);
 }
 
+// A sum of millions of terms by one item is off by more than any other, and takes longest.
+static void sum_in_parts(const Derivation *d, Point *point)
+{
+    const int at = space_find(d->space, "parts");
+    if (at < 0 || !d->shape.split || d->program->math == MATH_STRICT)
+        return;
+    for (int i = space_param(d->space, at)->n - 1; i > 0; i--) {
+        Point parted = *point;
+        if (set_number(d, &parted, "parts", (int64_t)space_param(d->space, at)->value[i]) &&
+            space_valid(d->space, &parted)) {
+            *point = parted;
+            return;
+        }
+    }
+}
+
 void derive_reference(const Derivation *d, Point *point)
 {
     derive_single(d, point);
@@ -560,6 +576,8 @@ void derive_reference(const Derivation *d, Point *point)
         set_loops(d, point, 1);
         order_plain(d, point);
     }
+    if (d->shape.product)
+        sum_in_parts(d, point);
 }
 
 void product_options(const Derivation *d, const Point *point, KernelOptions *options)

@@ -195,14 +195,9 @@ static bool fuse_once(DeriveWalk *w, Path at, bool host)
 
 // Arrays by index -----------------------------------------------------------------------
 
-static bool folds(const Expr *expr, const void *none)
-{
-    return nest_is_long(expr, 0) || expr_is(expr, P_REDUCEBY);
-}
-
 static bool is_work(const Expr *expr, const void *none)
 {
-    return expr->kind == E_OP || expr->kind == E_CALL || folds(expr, none);
+    return expr->kind == E_OP || expr->kind == E_CALL || is_nest(expr, none);
 }
 
 static int nest_depth(const Expr *expr)
@@ -224,7 +219,7 @@ static int count_uses(const Expr *expr, const Param *of)
         bool other = expr->kind == E_LET && i == 0 && expr_is_use(expr->arg[0], of);
         n += other ? count_uses(expr->arg[1], expr->param) : count_uses(expr->arg[i], of);
     }
-    return folds(expr, NULL) || expr_is(expr, P_SLIDE) ? most * n : n;
+    return is_nest(expr, NULL) || expr_is(expr, P_SLIDE) ? most * n : n;
 }
 
 static bool is_read(const Expr *expr, const void *none)
@@ -239,7 +234,7 @@ static bool is_map_by_index(const Expr *expr, bool host, bool often, int around)
 {
     const Expr *body = expr_is(expr, P_ARRAY) ? expr->fun->arg[0] : NULL;
     return body &&
-           (expr_find(body, host ? folds : is_work, NULL) ||
+           (expr_find(body, host ? is_nest : is_work, NULL) ||
             (often && expr_find(body, is_work, NULL) && expr_find(body, is_read, NULL)) ||
             around + nest_depth(expr) > DIMS_MAX);
 }
@@ -249,7 +244,7 @@ static bool is_wanted(const Expr *expr, int i, bool host, bool often)
 {
     if (expr->kind != E_LET)
         return expr->kind == E_TUPLE && often;
-    return i ? often || (host && expr_find(expr->arg[0], folds, NULL))
+    return i ? often || (host && expr_find(expr->arg[0], is_nest, NULL))
              : host && count_uses(expr->arg[1], expr->param) > 1;
 }
 
@@ -731,7 +726,7 @@ static Path normal_lets(DeriveWalk *w, Path at, bool host)
 static bool name_start(DeriveWalk *w, Path at)
 {
     const Expr *fold = walk_node(w, at);
-    if (!folds(fold, NULL) || !is_looked_up(fold->arg[0]))
+    if (!is_nest(fold, NULL) || !is_looked_up(fold->arg[0]))
         return false;
     const Rewriter before = rewriter_hold(&w->r);
     Path start = walk_below(w, at, 0);

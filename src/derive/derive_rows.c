@@ -8,7 +8,7 @@
 // Is something folded for the row itself, not for each of its elements?
 static bool folds_row(const Expr *expr)
 {
-    bool found = nest_is_long(expr, 0) || expr_is(expr, P_REDUCEBY);
+    bool found = is_nest(expr, NULL);
     for (int i = 0; i < expr->narg && !found; i++)
         found = folds_row(expr->arg[i]);
     return found;
@@ -287,8 +287,7 @@ static bool part_tuple(DeriveWalk *w, Path at)
 {
     const Expr *expr = walk_node(w, at);
     const bool let = expr->kind == E_LET;
-    const Type *tuple = type_tuple_of((let ? expr->arg[0] : expr)->type);
-    const int n = tuple ? tuple->n : expr->type->n;
+    const int n = type_tuple_of((let ? expr->arg[0] : expr)->type)->n;
     if (!walk_apply_plain(w, RULE_TUPLE_APART, at))
         return false;
     for (int i = 0; i < n && !w->deep; i++, at = let ? walk_below(w, at, 1) : at)
@@ -310,14 +309,11 @@ bool derive_result_apart(DeriveWalk *w, Path at)
 void derive_results_apart(DeriveWalk *w, Path at)
 {
     enum { LETS_SHARED = 128 }; // each is compared with all that follows
-    int lets = 0;
-    for (const Expr *e = w->deep ? NULL : walk_node(w, at); e && e->kind == E_LET;
-         e = e->arg[1])
-        lets++;
+    const bool few = walk_below_lets(w, at).n - at.n <= LETS_SHARED;
     for (; !w->deep && walk_node(w, at)->kind == E_LET; at = walk_below(w, at, 1)) {
         while (walk_apply_plain(w, RULE_LET_OUT, at))
             ;
-        if (lets <= LETS_SHARED && expr_computes(walk_node(w, at)->arg[0]))
+        if (few && expr_computes(walk_node(w, at)->arg[0]))
             walk_apply_plain(w, RULE_LET_SHARE, at);
         loops_apart(w, walk_below(w, at, 0));
         if (!w->deep && is_apart(walk_node(w, at)->arg[0]))

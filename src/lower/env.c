@@ -36,6 +36,13 @@ static const View *read_once(Lower *l, const View *view, const char *name)
     return view_value(l, k_named(l, view_read(l, view), name));
 }
 
+static const View *name_operation(Lower *l, const View *view, const char *name)
+{
+    return view->kind == V_VALUE && view->value->kind == K_OP
+               ? view_value(l, k_named(l, view->value, name))
+               : view;
+}
+
 // The items that are computed and used often get names: or the text would double with each
 // function that reads what another one computes.
 static const View *name_items(Lower *l, const View *view, const Param *param,
@@ -45,9 +52,8 @@ static const View *name_items(Lower *l, const View *view, const Param *param,
     const View **item = NEW_ARRAY(l->arena, const View *, n);
     for (int i = 0; i < n; i++) {
         item[i] = view->item[i];
-        if (item[i]->kind == V_VALUE && item[i]->value->kind == K_OP &&
-            expr_uses_item(body, param, i) > 1)
-            item[i] = view_value(l, k_named(l, item[i]->value, param->name));
+        if (expr_uses_item(body, param, i) > 1)
+            item[i] = name_operation(l, item[i], param->name);
     }
     return view_tuple(l, view->type, item);
 }
@@ -89,9 +95,7 @@ static const View *name_computed(Lower *l, const View *view, const char *name)
             item[i] = name_computed(l, view->item[i], name);
         return view_tuple(l, view->type, item);
     }
-    return view->kind == V_VALUE && view->value->kind == K_OP
-               ? view_value(l, k_named(l, view->value, name))
-               : view;
+    return name_operation(l, view, name);
 }
 
 const View *env_keep_element(Lower *l, const View *map, const View *element)

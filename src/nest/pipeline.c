@@ -32,12 +32,14 @@ typedef struct {
     const Param *param;
     int stage; // -1: value is a view with something in it
     const Expr *value;
-    const void *reads; // who looked through the value last, at which component and how
+    // Whose reads were last collected through the value, of which component, and how.
+    int reader;
     int field;
     How how;
 } Held;
 
 typedef struct {
+    int reader; // each has a number of its own
     int n;
     bool many;
     double work;
@@ -54,6 +56,7 @@ typedef struct {
         int field;
     } source[ELEMS_MAX]; // of an element that is an input
     VEC(Held) held;
+    int nreader;
     bool full;
 } StageFinder;
 
@@ -130,11 +133,12 @@ static const Expr *held_value(const Held *held, int field)
 // through again for each way to them.
 static bool is_new_look(Held *held, const Reads *reads, int field, const How *how)
 {
-    if (held->reads == reads && held->field == field && held->how.kind == how->kind &&
-        held->how.window == how->window && held->how.constant == how->constant &&
+    if (held->reader == reads->reader && held->field == field &&
+        held->how.kind == how->kind && held->how.window == how->window &&
+        held->how.constant == how->constant &&
         memcmp(held->how.size, how->size, sizeof how->size) == 0)
         return false;
-    held->reads = reads;
+    held->reader = reads->reader;
     held->field = field;
     held->how = *how;
     return true;
@@ -260,7 +264,7 @@ static const Elementary *kind_of(StageFinder *f, const Expr *expr, bool many)
 static int add_stage(StageFinder *f, const Expr *expr, const char *name, int let)
 {
     Pipeline *p = f->p;
-    Reads reads = {0};
+    Reads reads = {.reader = ++f->nreader};
     collect_stage(f, expr, &reads);
     int v = p->script.ncall;
     if (f->full || v == CALLS_MAX) {
@@ -311,7 +315,7 @@ static void take_result(StageFinder *f, const Expr *expr)
     } else if (writes_itself(expr)) {
         take_result(f, expr->arg[0]);
     } else {
-        Reads reads = {0};
+        Reads reads = {.reader = ++f->nreader};
         collect(f, expr, (How){.size = {1, 1, 1}}, &reads);
         for (int i = 0; i < reads.n; i++)
             f->p->script.elem[reads.at[i].elem].is_output = true;
@@ -326,7 +330,7 @@ static void take_chain(StageFinder *f, const Expr *expr)
             f->full = true;
             return;
         }
-        Held held = {expr->param, -1, expr->arg[0]};
+        Held held = {.param = expr->param, .stage = -1, .value = expr->arg[0]};
         if (is_stage(expr->arg[0]))
             held.stage = add_stage(f, expr->arg[0], expr->param->name, p->nlet);
         if (held.stage >= 0)
@@ -387,6 +391,42 @@ static bool same_shape(ArithCtx *ctx, const Stage *a, const Stage *b)
     return true;
 }
 
+static bool picks_elements(const Expr *expr, const void *none)
+{
+    return expr->kind == E_AT || moves_elements(expr, none);
+}
+
+// Rows of any length that an item goes through one element after the other, and a reader
+// that folds them or wants them in another order: the item would keep all of a row.
+static bool keeps_walked(const Stage *s, const Stage *reader)
+{
+    const Type *row = walks_lines(s->expr) ? s->expr->type->elem : NULL;
+    return row && row->kind == T_ARRAY && !arith_is_const(row->len, NULL) &&
+           reader->is_map &&
+           (has_fold(reader->expr) || expr_find_pattern(reader->expr, P_SCAN) ||
+            expr_find(reader->expr->fun, picks_elements, NULL));
+}
+
+// Few rows or columns that are long: folded apart from their readers, they are folded in
+// parts. (A row is a group's, a column an item's.)
+static bool folds_few(const Stage *s)
+{
+    enum { LONG_LEAST = 64 << 10, ROWS_MOST = 128 };
+    enum { TALL_LEAST = 2 << 10, COLUMNS_MOST = 64 << 10 };
+    const bool columns = is_map(s->expr) && reads_columns(s->expr);
+    int64_t rows;
+    return is_map(s->expr) && chain_split(s->expr) >= (columns ? TALL_LEAST : LONG_LEAST) &&
+           arith_is_const(s->expr->type->len, &rows) &&
+           rows <= (columns ? COLUMNS_MOST : ROWS_MOST);
+}
+
+// Arrays, of which an item would make all of one by itself, and that a reader reads again.
+static bool makes_arrays(const Stage *s, const Stage *reader)
+{
+    return s->is_map && s->param && type_elem(s->expr->type, s->dims)->kind == T_ARRAY &&
+           is_read_again(reader->expr, s->param);
+}
+
 static void finish_stages(StageFinder *f)
 {
     Pipeline *p = f->p;
@@ -405,9 +445,15 @@ static void finish_stages(StageFinder *f)
                 elem->shape = s->elem[s->call[u].out].shape;
         elem->is_output |= !elem_is_used(elem);
         elem->is_sole |= stage->let < 0;
+        stage->costly_rows = stage->is_map &&
+                             type_elem(stage->expr->type, stage->dims)->kind == T_ARRAY &&
+                             expr_find(stage->expr, is_nest, NULL);
         for (int i = 0; i < stage->nread; i++) {
             int from = s->elem[stage->read[i].elem].producer;
-            if (from >= 0 && stage->read[i].kind == READ_WHOLE) {
+            const Stage *made = from >= 0 ? &p->stage[from] : NULL;
+            stage->read[i].stored = made && (folds_few(made) || keeps_walked(made, stage) ||
+                                             makes_arrays(made, stage));
+            if (made && stage->read[i].kind == READ_WHOLE) {
                 Elementary *e = (Elementary *)(uintptr_t)s->call[from].function;
                 e->kind = MAX(e->kind, FUNCTION_SUM);
             }
@@ -715,22 +761,6 @@ static bool reads_points(const Pipeline *p, Calls set)
     return true;
 }
 
-static bool picks_elements(const Expr *expr, const void *none)
-{
-    return expr->kind == E_AT || moves_elements(expr, none);
-}
-
-// Rows of any length that an item goes through one element after the other, and a reader
-// that folds them or wants them in another order: the item would keep all of a row.
-static bool keeps_walked(const Stage *s, const Stage *reader)
-{
-    const Type *row = walks_lines(s->expr) ? s->expr->type->elem : NULL;
-    return row && row->kind == T_ARRAY && !arith_is_const(row->len, NULL) &&
-           reader->is_map &&
-           (has_fold(reader->expr) || expr_find_pattern(reader->expr, P_SCAN) ||
-            expr_find(reader->expr->fun, picks_elements, NULL));
-}
-
 // Would an item keep long rows of a prefix? Others of the set may read them element by
 // element, in the same loop, but several elements at a time of shorter rows only.
 static bool keeps_prefix(const Pipeline *p, Calls set)
@@ -750,47 +780,19 @@ static bool keeps_prefix(const Pipeline *p, Calls set)
     return false;
 }
 
-// Few rows or columns that are long: folded apart from their readers, they are folded in
-// parts. (A row is a group's, a column an item's.)
-static bool folds_few(const Stage *s)
-{
-    enum { LONG_LEAST = 64 << 10, ROWS_MOST = 128 };
-    enum { TALL_LEAST = 2 << 10, COLUMNS_MOST = 64 << 10 };
-    const bool columns = is_map(s->expr) && reads_columns(s->expr);
-    int64_t rows;
-    return is_map(s->expr) && chain_split(s->expr) >= (columns ? TALL_LEAST : LONG_LEAST) &&
-           arith_is_const(s->expr->type->len, &rows) &&
-           rows <= (columns ? COLUMNS_MOST : ROWS_MOST);
-}
-
-// Arrays, of which an item would make all of one by itself, and that a reader reads again.
-static bool makes_arrays(const Stage *s, const Stage *reader)
-{
-    return s->is_map && s->param && type_elem(s->expr->type, s->dims)->kind == T_ARRAY &&
-           is_read_again(reader->expr, s->param);
-}
-
-// Rows with folds or prefixes in them that are stored: readers in the same kernel would
-// make them once more.
-static bool stores_rows(const Pipeline *p, Calls set, int stage)
-{
-    const Stage *s = &p->stage[stage];
-    return s->is_map && type_elem(s->expr->type, s->dims)->kind == T_ARRAY &&
-           pipeline_stores(p, set, stage) &&
-           (has_fold(s->expr) || expr_find_pattern(s->expr, P_SCAN) ||
-            expr_find_pattern(s->expr, P_REDUCEBY));
-}
-
-// Has the set a stage that is to be stored before another one of the set reads it?
+// Has the set a stage that is to be stored before another one of the set reads it? Rows
+// with folds or prefixes in them that are stored would be made once more.
 static bool reads_early(const Pipeline *p, Calls set)
 {
-    for (int v = set.first; v < set_end(set); v++)
-        for (int u = v + 1; calls_have(set, v) && u < set_end(set); u++)
-            if (calls_have(set, u) && find_read(p, u, v) &&
-                (folds_few(&p->stage[v]) || stores_rows(p, set, v) ||
-                 keeps_walked(&p->stage[v], &p->stage[u]) ||
-                 makes_arrays(&p->stage[v], &p->stage[u])))
+    for (int u = set.first; u < set_end(set); u++)
+        for (int i = 0; calls_have(set, u) && i < p->stage[u].nread; i++) {
+            const StageRead *read = &p->stage[u].read[i];
+            const int from = p->script.elem[read->elem].producer;
+            if (from >= 0 && calls_have(set, from) &&
+                (read->stored ||
+                 (p->stage[from].costly_rows && pipeline_stores(p, set, from))))
                 return true;
+        }
     return false;
 }
 

@@ -30,6 +30,7 @@ typedef struct {
     ReadKind kind;
     int64_t size[DIMS_MAX]; // of windows, outermost first; else 1
     bool constant;          // beyond a border there is a constant
+    bool stored;            // what another stage makes, and no kernel of both is to make
 } StageRead;
 
 // A map of the host level that a name holds, or that is a result; or another pattern that
@@ -37,9 +38,9 @@ typedef struct {
 typedef struct {
     const char *name;
     const Expr *expr;
-    int let;            // which let of the chain holds it; -1: none, it is a result
-    const Param *param; // of that let; NULL: none
-    bool is_map;
+    int let;                  // which let of the chain holds it; -1: none, it is a result
+    const Param *param;       // of that let; NULL: none
+    bool is_map, costly_rows; // it makes rows with folds, prefixes or keyed folds in them
     int dims;
     double points; // that it makes
     double work;   // operations and loads of a point

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The host level as a chain of lets: each stage that another one looks at in windows has a
-// name, whether the program gives it one or not.
+// name, whether the program gives it one or not. Chains of more stages than a kernel may
+// have become shorter: maps that one map alone reads are part of it.
 
 #include "nest/nest.h"
 #include "nest/pipeline.h"
@@ -173,10 +174,8 @@ static void move_down(Rewriter *r, Path at)
 // Does a let hold a result that is a map of elements in their own places?
 static bool holds_result(const Expr *let, const Expr *results)
 {
-    bool is = false;
-    for (int i = 0; results->kind == E_TUPLE && i < results->narg; i++)
-        is |= expr_is_use(results->arg[i], let->param);
-    return is && is_map(let->arg[0]) && !has_fold(let->arg[0]) &&
+    return results->kind == E_TUPLE && has_result(results, let->param, -1) &&
+           is_map(let->arg[0]) && !has_fold(let->arg[0]) &&
            !expr_find_pattern(let->arg[0]->arg[0], P_SLIDE);
 }
 
@@ -216,9 +215,10 @@ static void fewer_stages(Rewriter *r, const Path *region)
 {
     enum { LETS_FUSED = 128 };
     const Lets lets = count_lets(r, region);
-    if (lets.stages > PIPELINE_LIMIT && lets.n <= LETS_FUSED)
-        fuse_chains(r, region);
-    if (lets.n <= LETS_FUSED && count_lets(r, region).stages > PIPELINE_LIMIT) {
+    if (lets.stages <= PIPELINE_LIMIT || lets.n > LETS_FUSED)
+        return;
+    fuse_chains(r, region);
+    if (count_lets(r, region).stages > PIPELINE_LIMIT) {
         join_results(r, region);
         fuse_chains(r, region);
     }

@@ -5,11 +5,6 @@
 
 #include "rewrite/internal.h"
 
-static bool is_nest(const Expr *expr, const void *none)
-{
-    return nest_is_long(expr, 0) || expr_is(expr, P_REDUCEBY);
-}
-
 static bool computes_here(const Expr *expr, const void *none)
 {
     return expr->kind == E_OP || expr->kind == E_CALL || is_nest(expr, none);

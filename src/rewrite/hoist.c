@@ -45,6 +45,11 @@ bool nest_is_long(const Expr *expr, int64_t least)
     return fold_is_long(expr, least) || scan_is_long(expr, least);
 }
 
+bool is_nest(const Expr *expr, const void *none)
+{
+    return nest_is_long(expr, 0) || expr_is(expr, P_REDUCEBY);
+}
+
 // The first fold or prefix of so many elements that is the same for all that is bound on
 // the way to it.
 static const Expr *free_fold(const Expr *expr, int64_t least, const Bound *bound)
@@ -425,7 +430,8 @@ static bool find_stage(Common *c, const RowStages *wanted, const MapResult *give
 // Goes under the views around an expression.
 static void go_under(MapResult *given)
 {
-    for (; given->under != under_views(given->under); given->under = data_of(given->under))
+    const Expr *under = under_views(given->under);
+    for (; given->under != under; given->under = data_of(given->under))
         given->moved |= moves_elements(given->under, NULL);
 }
 

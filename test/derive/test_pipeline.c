@@ -41,6 +41,35 @@ static Problem *bound(const char *name, const char *text, Diags *diags)
     return problem;
 }
 
+// A program and the kernels of its plain point.
+typedef struct {
+    Arena *arena;
+    Diags diags;
+    Problem *problem;
+    Derivation *d;
+    const Unit *unit;
+} Plain;
+
+static void plain_open(Plain *p, const char *name, const char *text)
+{
+    const DeviceInfo device = a_device("opencl");
+    Point point;
+    p->arena = arena_new();
+    p->diags = (Diags){.arena = p->arena};
+    p->problem = bound(name, text, &p->diags);
+    p->d = derive_new(p->problem->bound, &device, &p->diags);
+    derive_plain(p->d, &point);
+    p->unit = derive_unit(p->d, &point, false, p->arena, &p->diags);
+    assert_non_null(p->unit);
+}
+
+static void plain_close(Plain *p)
+{
+    derive_free(p->d);
+    problem_free(p->problem);
+    arena_free(p->arena);
+}
+
 // A program's stages as calls, with at most so many covers.
 typedef struct {
     Arena *arena;
@@ -132,6 +161,26 @@ static void test_reads(void **state)
     assert_false(pipeline_tiles(p, (Calls){0, 6}, 0) ||
                  pipeline_tiles(p, (Calls){0, 5}, 0));
     assert_false(pipeline_tiles(p, (Calls){0, 3}, 1)); // it is stored
+    staged_close(&s);
+}
+
+// Two stages read the same array through one name, which is no stage: both read it.
+static void test_reads_through(void **state)
+{
+    (void)state;
+    Staged s;
+    staged_open(&s, "through",
+                "size N, M\ndef through(a: [N][M]float) =\n"
+                "let t = (map2(\\e -> 2 * e, a), map2(\\e -> e + 1, a)) in\n"
+                "let u = map2(\\e -> e * e, t.0) in let v = map2(\\e -> e - 1, t.0) in\n"
+                "(u, v)\n",
+                4);
+    const Pipeline *p = s.p;
+    assert_int_equal(p->script.ncall, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(p->stage[i].nread, 1);
+        assert_int_equal(p->stage[i].read[0].elem, p->stage[0].read[0].elem);
+    }
     staged_close(&s);
 }
 
@@ -495,18 +544,10 @@ static void test_placed(void **state)
         "    |> map2(\\p -> p[0][0] + p[2][2]), x)\n",
     };
     for (int i = 0; i < COUNTOF(text); i++) {
-        Arena *arena = arena_new();
-        Diags diags = {.arena = arena};
-        Problem *problem = bound("placed", text[i], &diags);
-        DeviceInfo info = a_device("opencl");
-        Derivation *d = derive_new(problem->bound, &info, &diags);
-        Point point;
-        derive_plain(d, &point);
-        const Unit *unit = derive_unit(d, &point, false, arena, &diags);
-        assert_int_equal(unit->launches.len, 3);
-        derive_free(d);
-        problem_free(problem);
-        arena_free(arena);
+        Plain p;
+        plain_open(&p, "placed", text[i]);
+        assert_int_equal(p.unit->launches.len, 3);
+        plain_close(&p);
     }
 }
 
@@ -595,25 +636,16 @@ static void draw_chain(Buf *out, int n, unsigned seed, bool rows)
 // The text of its plain kernels.
 static int64_t text_of_chain(int n, unsigned seed, bool rows, int *kernels)
 {
-    Arena *arena = arena_new();
-    Diags diags = {.arena = arena};
+    Plain p;
     Buf text = buf_new(), code = buf_new();
     draw_chain(&text, n, seed, rows);
-    Problem *problem = bound("chain", text.text, &diags);
-    const DeviceInfo device = a_device("opencl");
-    Derivation *d = derive_new(problem->bound, &device, &diags);
-    Point point;
-    derive_plain(d, &point);
-    const Unit *unit = derive_unit(d, &point, false, arena, &diags);
-    assert_non_null(unit);
-    *kernels = unit->kernels.len;
-    emit_unit(&code, target_find("opencl"), unit);
+    plain_open(&p, "chain", text.text);
+    *kernels = p.unit->kernels.len;
+    emit_unit(&code, target_find("opencl"), p.unit);
     int64_t length = code.len;
     buf_release(&text);
     buf_release(&code);
-    derive_free(d);
-    problem_free(problem);
-    arena_free(arena);
+    plain_close(&p);
     return length;
 }
 
@@ -647,20 +679,11 @@ static void test_tuples(void **state)
                 "  let t%d = unzip(t%d.0 |> map(\\r -> (map(\\v -> v + 1, r), r[0]))) in\n",
                 i, i - 1);
         buf_printf(&text, "  t%d\n", n - 1);
-        Arena *arena = arena_new();
-        Diags diags = {.arena = arena};
-        Problem *problem = bound("tuples", text.text, &diags);
-        const DeviceInfo device = a_device("opencl");
-        Derivation *d = derive_new(problem->bound, &device, &diags);
-        Point point;
-        derive_plain(d, &point);
-        const Unit *unit = derive_unit(d, &point, false, arena, &diags);
-        assert_non_null(unit);
-        assert_in_range(unit->launches.len, 1, 3 * n);
+        Plain p;
+        plain_open(&p, "tuples", text.text);
+        assert_in_range(p.unit->launches.len, 1, 3 * n);
         buf_release(&text);
-        derive_free(d);
-        problem_free(problem);
-        arena_free(arena);
+        plain_close(&p);
     }
 }
 
@@ -669,13 +692,14 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts), cmocka_unit_test(test_reads),
-        cmocka_unit_test(test_unused), cmocka_unit_test(test_many_places),
-        cmocka_unit_test(test_copies), cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_blur),   cmocka_unit_test(test_srad),
-        cmocka_unit_test(test_harris), cmocka_unit_test(test_results),
-        cmocka_unit_test(test_placed), cmocka_unit_test(test_fold_once),
-        cmocka_unit_test(test_chains), cmocka_unit_test(test_tuples),
+        cmocka_unit_test(test_counts),        cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_reads_through), cmocka_unit_test(test_unused),
+        cmocka_unit_test(test_many_places),   cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_shapes),        cmocka_unit_test(test_blur),
+        cmocka_unit_test(test_srad),          cmocka_unit_test(test_harris),
+        cmocka_unit_test(test_results),       cmocka_unit_test(test_placed),
+        cmocka_unit_test(test_fold_once),     cmocka_unit_test(test_chains),
+        cmocka_unit_test(test_tuples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

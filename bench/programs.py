@@ -1042,9 +1042,77 @@ def fields(d):
     d.define("fields", [(p, grid) for p in params], "\n  ".join(lets + [result]))
 
 
+# Small arrays --------------------------------------------------------------------------
+
+
+def matrix_step(d, n, kind):
+    """A function of a small matrix m and of c, which all share, to another such matrix."""
+    return d.pick(
+        "mm(c, m)", "mm(mm(c, m), transpose(c))", "mm(transpose(m), m)",
+        f"zip2(m, transpose(m)) |> map2(\\x y -> 0.5 * (x + y))",
+        f"array2({n}, {n}, \\i j -> 0.25 * m[i][j] + (if i == j then 1 else 0))",
+        f"array2({n}, {n}, \\i j -> m[i][j] / (1 + m[i][i] * m[i][i]))",
+        f"let t = array({n}, \\i -> m[i][i]) |> reduce(+, 0) in map2(\\v -> v / (1 + t * t), m)",
+        f"iterate({n}, \\s k -> (array2({n}, {n}, \\i j -> if i == k then s[k][j] / (2 + s[k][k] * s[k][k])"
+        " else s[i][j] - 0.125 * s[i][k] * s[k][j]), k + 1), (m, 0)).0")
+
+
+def vector_step(d, n, kind):
+    """A function of a small vector v and of c, a matrix that all share, to another vector."""
+    h = d.pick(*[k for k in (1, 2, 4, 8) if n % (2 * k) == 0] or [0])
+    ways = [
+        "c |> map(\\r -> zip(r, v) |> map(*) |> reduce(+, 0))",
+        "c |> map(\\r -> tanh(zip(r, v) |> map(*) |> reduce(+, 0)))",
+        f"array({n}, \\i -> 0.5 * v[i] + 0.25 * v[(i + 1) % {n}])",
+        f"array({n}, \\i -> 0.5 * v[i] - 0.25 * v[{n} - 1 - i])",
+        "let q = zip(v, v) |> map(*) |> reduce(+, 0) in map(\\x -> x / (1 + q), v)",
+        f"v |> scan(+, 0) |> map(\\x -> x / {n})",
+        "v |> pad(1, 1, clamp) |> slide(3, 1) |> map(\\w -> 0.25*w[0] + 0.5*w[1] + 0.25*w[2])",
+        f"iterate({d.pick(3, 8)}, \\u -> array({n}, \\i -> 0.75 * u[i] + 0.125 * u[(i + {n - 1}) % {n}]), v)",
+        f"iterate({n}, \\u k -> (array({n}, \\i -> if (i + k) % 2 == 0 then min(u[i], u[min(i + 1, {n} - 1)])"
+        f" else max(u[max(i - 1, 0)], u[i])), k + 1), (v, 0)).0"]
+    if h:
+        ways.append(f"array({n}, \\i -> if i % {2 * h} < {h} then 0.5 * (v[i] + v[i + {h}])"
+                    f" else 0.5 * (v[i - {h}] - v[i]))")
+    return d.rng.choice(ways)
+
+
+def instances(d):
+    """A function of small arrays for each of many, as of cells, bodies or blocks."""
+    kind = d.pick("float", "float", "float", "double")
+    rank = d.pick(1, 2)
+    n = d.pick(2, 3, 4, 5, 6, 8) if rank == 2 else d.pick(3, 4, 6, 8, 12, 16, 32)
+    b = d.size("B", d.pick(5, 4099))
+    small, name = ([n, n], "m") if rank == 2 else ([n], "v")
+    shared = array([n, n], kind)
+    if rank == 2:
+        d.define("mm", [("a", shared), ("b", shared)],
+                 "a |> map(\\r -> transpose(b) |> map(\\q -> zip(r, q) |> map(*) |> reduce(+, 0)))")
+    steps = [(matrix_step if rank == 2 else vector_step)(d, n, kind) for _ in range(d.rng.randint(1, 4))]
+    lets = [f"let {name} = {step} in" for step in steps]
+    table = d.often(0.3)
+    if table:
+        lets.insert(0, f"let c = array2({n}, {n}, \\i j -> cos({kind}(i * (2 * j + 1)) * 0.1) * 0.5) in")
+    total = {1: f"reduce(+, 0, {name})", 2: f"{name} |> join |> reduce(max, {LEAST[kind]})"}[rank]
+    first = name + "[0]" * rank
+    end = d.pick(name, name, name, total, first, f"({name}, {total})")
+    width = d.pick(4, 16)
+    d.note = f"{len(steps)} steps of {'x'.join(map(str, small))}, {kind}"
+    body = "\n    ".join(lets + [end])
+    if d.often(0.3):  # blocks of an image, or of a signal
+        split = f"split{'2' if rank == 2 else ''}({n}, a)"
+        whole = f"{n}*B" if rank == 1 else f"{n}*B][{n}*{width}"
+        apply_ = f"{split} |> map{'2' if rank == 2 else ''}(\\{name} ->\n    {body})"
+        params = [("a", f"[{whole}]{kind}"), ("c", shared)]
+    else:
+        apply_ = f"a |> map(\\{name} ->\n    {body})"
+        params = [("a", array([b] + small, kind)), ("c", shared)]
+    d.define("instances", params, apply_)
+
+
 CLASSES = {f.__name__: f for f in (elementwise, windows, folds, prefixes, rows, contractions,
                                    pipelines, steps, gathers, indexed, keyed, nested,
-                                   fields)}
+                                   fields, instances)}
 
 
 def write(seed, n, folder):

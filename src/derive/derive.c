@@ -62,12 +62,11 @@ static bool apply_threads(DeriveWalk *w, RuleId rule, Path at, int dims)
     return walk_apply(w, rule, at, thread, dims);
 }
 
-enum { COPIES_MOST = 1024 };
-
 // Reductions of at most so many elements anywhere below become straight-line code, but for
 // those around others that leave too many copies.
 static void unroll_inner(DeriveWalk *w, Path at, int64_t most)
 {
+    enum { COPIES_MOST = 1024 };
     if (w->deep)
         return;
     int64_t length = nested_length(walk_node(w, at));
@@ -447,10 +446,9 @@ static bool derive_fold_parts(DeriveWalk *w, Path at)
     return true;
 }
 
-enum { LIST_NEAR = 4 }; // words that an item copies at once
-
 static void derive_map(DeriveWalk *w, Path at)
 {
+    enum { LIST_NEAR = 4 }; // words that an item copies at once
     if (stream_map(w, at))
         return;
     if (w->lists && walk_apply(w, RULE_TILE_LIST, at, (int64_t[]){w->line, LIST_NEAR}, 2))
@@ -829,8 +827,10 @@ static void derive_deep(void *user)
     const Deriving *x = user;
     DeriveWalk *w = x->w;
     cover_begin(x->d, x->point, &w->r, &w->unstored);
-    if (!x->d->shape.lowered)
+    if (!x->d->shape.lowered) {
         walk(w, (Path){0}, true);
+        derive_hold_items(w, (Path){0});
+    }
 }
 
 static bool derive(const Derivation *d, const Point *point, bool steps, DeriveWalk *w,

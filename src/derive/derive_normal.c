@@ -262,6 +262,8 @@ static void maps_by_index(DeriveWalk *w, Path at, bool host, bool often, int aro
     }
     if (is_map_by_index(expr, host, often, around))
         walk_apply_plain(w, RULE_ARRAY_MAP, at);
+    if (host && derive_is_table(expr))
+        walk_apply_plain(w, RULE_ARRAY_MAP, walk_below(w, at, 0));
     walk_apply_plain(w, RULE_INDEX_ZIP, at);
     expr = walk_node(w, at);
     bool loop = expr_is(expr, P_ITERATE);
@@ -277,11 +279,6 @@ static void maps_by_index(DeriveWalk *w, Path at, bool host, bool often, int aro
 }
 
 // What is the same for all elements -----------------------------------------------------
-
-bool has_function(const Expr *expr, const void *none)
-{
-    return expr->fun != NULL;
-}
 
 // Folds move out of functions that call for the same one again and again, as far as to
 // where what they fold is bound; with a map that goes through what they fold, as an array.
@@ -747,6 +744,13 @@ static Path names_before(DeriveWalk *w, Path at)
     return at;
 }
 
+// Is it another layout of what follows a name? That would be stored, and then copied.
+static bool shows_let(const Expr *expr)
+{
+    return expr->kind == E_PATTERN && pattern_info[expr->pattern].group == G_VIEW &&
+           expr->narg == 1 && expr->arg[0]->kind == E_LET;
+}
+
 static void normal_at(DeriveWalk *w, Path at, bool host)
 {
     at = normal_lets(w, at, host);
@@ -796,7 +800,7 @@ static void normal_at(DeriveWalk *w, Path at, bool host)
     for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
         normal_at(w, walk_below(w, at, i), host);
     const bool parts = host && !w->deep && expr_is(walk_node(w, at), P_UNZIP);
-    if (host && (w->windows || parts))
+    if (host && !w->deep && (w->windows || parts || shows_let(walk_node(w, at))))
         at = names_before(w, at);
     if (parts && derive_result_apart(w, at)) {
         normal_at(w, at, host);
@@ -874,6 +878,7 @@ void derive_normalise(DeriveWalk *w, Path at)
     walk_apply_plain(w, RULE_SAFE_FOLD, at);
     name_folds_beside(w, at);
     hoist_folds(w, at, true, true);
+    derive_join_tables(w, at);
     find_axes(w->r.expr, &w->axes);
     normal_at(w, at, true);
     only_elements(w, walk_below_lets(w, at));

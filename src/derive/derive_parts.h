@@ -238,6 +238,8 @@ bool cover_copies(const Unstored *unstored, const Expr *window, bool inputs);
 
 // Points to try first of lists of small arrays; likewise.
 bool list_first(const Derivation *derivation, int i, Point *point);
+// Items that keep small arrays of an element read it from local memory, as a plain point.
+void list_plain(const Derivation *derivation, Point *point);
 bool has_items(const Derivation *derivation); // of a group; else these are loops
 // derive_together.c: how a point does folds together with the map that makes what they
 // fold; false: it cannot.

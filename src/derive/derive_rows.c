@@ -5,6 +5,11 @@
 
 #include "derive/walk.h"
 
+bool has_function(const Expr *expr, const void *none)
+{
+    return expr->fun != NULL;
+}
+
 // Is something folded for the row itself, not for each of its elements?
 static bool folds_row(const Expr *expr)
 {
@@ -208,6 +213,22 @@ static Path under_result(DeriveWalk *w, Path body)
                : body;
 }
 
+// A map in several dimensions whose function makes what it reads again is one of a list;
+// where the map then is.
+static Path as_list(DeriveWalk *w, Path at, const int64_t *stages)
+{
+    const Rewriter before = rewriter_hold(&w->r);
+    const bool several = walk_node(w, at)->dims > 1;
+    Path list = at;
+    while (several && walk_apply_plain(w, RULE_MAP_JOIN, list))
+        list = walk_below(w, list, 0);
+    const Rewriter joined = w->r;
+    const bool found = several && walk_apply(w, RULE_HOIST_STAGE, list, stages, 4);
+    if (found)
+        w->r = joined;
+    return rewriter_end(&w->r, &before, found) ? list : at;
+}
+
 // What a map stores for each row becomes a stage over all rows, from the inside out: every
 // item that reads an element of a scattered row would scatter all of it, and a loop over
 // steps of a long row would be one item's. (A processor's thread has a row in its cache.)
@@ -223,7 +244,7 @@ void derive_stages_of_rows(DeriveWalk *w, Path at)
         derive_stages_of_rows(w, walk_below(w, at, CHILD_FUN));
     expr = w->deep ? NULL : walk_node(w, at);
     if (!expr || !is_map(expr) ||
-        !type_holds_array(type_elem(expr->arg[0]->type, expr->dims)))
+        !type_holds_array(type_elem(expr->arg[0]->type, expr->dims)) || is_for_items(expr))
         return;
     const RowStages wanted = stages_wanted(w, expr);
     const int64_t args[] = {wanted.least, wanted.loops, wanted.again, wanted.folds};
@@ -232,6 +253,7 @@ void derive_stages_of_rows(DeriveWalk *w, Path at)
         derive_stages_of_rows(w, at);
         return;
     }
+    at = as_list(w, at, args);
     if (walk_apply(w, RULE_HOIST_STAGE, at, args, 4) ||
         (is_stage_of_lets(walk_node(w, at)->fun->arg[0], &wanted) &&
          walk_apply_plain(w, RULE_MAP_FISSION_LET, at))) {
@@ -262,6 +284,8 @@ void derive_stages_of_rows(DeriveWalk *w, Path at)
 // that a group would hold: each of its items would have a row.
 static bool is_apart(const Expr *expr)
 {
+    if (is_for_items(expr))
+        return false;
     const Expr *given =
         is_map(expr) && expr->dims == 1 ? expr_behind_lets(expr->fun->arg[0]) : NULL;
     bool arrays = false;
@@ -329,6 +353,19 @@ void derive_results_apart(DeriveWalk *w, Path at)
            walk_apply_plain(w, RULE_LET_OUT, at))
         at = walk_below(w, at, 1);
     derive_result_apart(w, at);
+}
+
+void derive_hold_items(DeriveWalk *w, Path at)
+{
+    const Expr *expr = w->deep ? NULL : walk_node(w, at);
+    if (!expr || !expr_find(expr, has_function, NULL))
+        return;
+    if (is_kept_array(expr))
+        walk_apply_plain(w, RULE_HOLD_ITEM, walk_below(w, at, 0));
+    for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
+        derive_hold_items(w, walk_below(w, at, i));
+    if (!w->deep && walk_node(w, at)->fun)
+        derive_hold_items(w, walk_below(w, at, CHILD_FUN));
 }
 
 // Results beside a fold that may share the pass of a map get names, as that has one.

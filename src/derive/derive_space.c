@@ -654,6 +654,7 @@ static void settle_plain(Derivation *d)
         derive_single(d, &d->plain);
     else
         d->plain = d->tiles[0];
+    list_plain(d, &d->plain);
 }
 
 Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags *diags)

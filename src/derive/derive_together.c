@@ -82,6 +82,26 @@ bool together_first(const Derivation *d, int i, Point *point)
     return true;
 }
 
+static bool is_items(const Expr *expr, const void *none)
+{
+    return is_for_items(expr);
+}
+
+void list_plain(const Derivation *d, Point *point)
+{
+    if (d->device.is_cpu || space_find(d->space, "lists") < 0 ||
+        !expr_find(d->normal.expr, is_items, NULL))
+        return;
+    for (int items = 128; items >= 32; items /= 2) {
+        Point tiles = *point;
+        set_values(d, &tiles, "lists=tiles lx=%d ly=1 lz=1", items);
+        if (space_valid(d->space, &tiles)) {
+            *point = tiles;
+            return;
+        }
+    }
+}
+
 bool list_first(const Derivation *d, int i, Point *point)
 {
     static const int items[] = {128, 64, 256, 32};

@@ -96,7 +96,6 @@ Path join_outer(DeriveWalk *w, Path at);
 // Is it a map that must not be computed again for each element that reads it, or another
 // layout of one?
 bool is_costly(const Expr *expr);
-bool has_function(const Expr *expr, const void *none); // for expr_find
 
 // derive_rows.c: the functions of rows in what is below, before the normal form. What they
 // give is seen to be maps; what they store becomes stages over all rows.
@@ -104,10 +103,16 @@ void derive_results_of_rows(DeriveWalk *w, Path at);
 void derive_stages_of_rows(DeriveWalk *w, Path at);
 void derive_results_apart(DeriveWalk *w, Path at);
 void derive_name_results(DeriveWalk *w);
+void derive_hold_items(DeriveWalk *w, Path at);        // small arrays that items read again
+bool has_function(const Expr *expr, const void *none); // for expr_find
 // Stores the components of the result there apart; false: nothing changed.
 bool derive_result_apart(DeriveWalk *w, Path at);
 // A kernel of its own costs more than a few elements that are made again.
 enum { HOST_LEAST = 64 };
+
+// derive_tables.c: does a let name a table of functions, as sines, that is read again?
+bool derive_is_table(const Expr *let);
+void derive_join_tables(DeriveWalk *w, Path at); // those of one length, one after the other
 
 // derive_chain.c: a map of a chain of nests; false, and nothing changed, if it is none.
 bool derive_chain(DeriveWalk *w, Path at);

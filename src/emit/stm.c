@@ -340,8 +340,9 @@ static void put_simd(Printer *p, const Stm *loop)
 static void put_plain_loop(Printer *p, const Stm *stm)
 {
     const int most = p->target->unroll_most;
-    if (stm->unroll && p->target->unroll && (!most || stm->unroll <= most))
-        put_line(p, "%s %d", p->target->unroll, stm->unroll);
+    const int copies = most == 1 && stm->loop == LOOP_SEQ ? 1 : stm->unroll;
+    if (copies && p->target->unroll && (!most || copies <= most))
+        put_line(p, "%s %d", p->target->unroll, copies);
     if (stm->simd && p->target->simd)
         put_simd(p, stm);
     put_loop_head(p, stm, false);

@@ -228,6 +228,7 @@ typedef struct {
     int64_t depth;     // of the fold that their tiles hold at a time
     bool shuffle;      // they are a warp and exchange registers; else through local memory
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
+    bool rolled;       // steps and copies of small arrays stay loops
     int unroll_loops;  // sequential loops of at most so many iterations ask to be unrolled
     int unroll_part; // longer ones without loops inside ask for so many iterations; 0: none
     int64_t strip;   // columns of rows of items that groups copy to local memory; 0: none

@@ -69,6 +69,12 @@ static const KExpr *truth(Lower *l, bool value)
 static const KExpr *index_compare(Lower *l, Op op, const KExpr *const *arg)
 {
     const Arith *a = arg[0]->arith, *b = arg[1]->arith, *cond;
+    int64_t lo, hi;
+    if (op == OP_EQ || op == OP_NE) {
+        arith_range(l->ctx, arith_sub(l->ctx, a, b), &lo, &hi);
+        return lo > 0 || hi < 0 || lo == hi ? truth(l, (lo == hi && !lo) == (op == OP_EQ))
+                                            : NULL;
+    }
     switch (op) {
     case OP_LT: cond = arith_addc(l->ctx, arith_sub(l->ctx, b, a), -1); break;
     case OP_LE: cond = arith_sub(l->ctx, b, a); break;
@@ -76,7 +82,6 @@ static const KExpr *index_compare(Lower *l, Op op, const KExpr *const *arg)
     case OP_GE: cond = arith_sub(l->ctx, a, b); break;
     default: return NULL;
     }
-    int64_t lo, hi;
     arith_range(l->ctx, cond, &lo, &hi);
     if (hi < 0 || arith_nonneg(l->ctx, cond))
         return truth(l, hi >= 0);
@@ -390,6 +395,36 @@ static const View *eval_reduce(Lower *l, const Expr *expr, const Env *env)
     return gen_fold(l, expr, env, eval(l, expr->arg[0], env), in, NULL, NULL);
 }
 
+// Has a state an array, and no integer that says where in it a step is? Then steps that
+// follow one another need not be written out for it to be in registers.
+static bool is_array_state(const Type *type)
+{
+    bool arrays = type_holds_array(type);
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        if (type_is_scalar(type->item[i]) && !scalar_info[type->item[i]->scalar].floating)
+            return false;
+    return arrays;
+}
+
+// A state after a step that is written out. Integers that are known stay so: they say
+// where in the arrays a step is.
+static const View *next_state(Lower *l, const Expr *value, const Env *env)
+{
+    for (; value->kind == E_LET; value = value->arg[1])
+        env = env_bind_named(l, env, value->param, eval(l, value->arg[0], env),
+                             value->arg[1]);
+    if (value->kind == E_TUPLE) {
+        const View **item = NEW_ARRAY(l->arena, const View *, value->narg);
+        for (int i = 0; i < value->narg; i++)
+            item[i] = next_state(l, value->arg[i], env);
+        return view_tuple(l, value->type, item);
+    }
+    const View *known = type_is_scalar(value->type) ? eval(l, value, env) : NULL;
+    return known && known->kind == V_VALUE && known->value->kind == K_INDEX
+               ? known
+               : materialise(l, value, env, default_space(l));
+}
+
 static const View *eval_iterate(Lower *l, const Expr *expr, const Env *env)
 {
     if (!l->kernel)
@@ -398,11 +433,12 @@ static const View *eval_iterate(Lower *l, const Expr *expr, const Env *env)
     const View *state = eval(l, expr->arg[0], env);
     const Expr *f = expr->fun;
     if (!arith_is_const(expr->num[0], &steps) || steps > l->options->unroll_cap ||
-        repeat_ends(expr))
+        repeat_ends(expr) ||
+        (steps > 1 &&
+         (l->options->rolled || (!l->options->item_loops && is_array_state(expr->type)))))
         return gen_repeat(l, expr, env, state);
     for (int64_t i = 0; i < steps && !l->failed; i++)
-        state = materialise(l, f->arg[0], env_bind(l, env, f->params[0], state),
-                            default_space(l));
+        state = next_state(l, f->arg[0], env_bind(l, env, f->params[0], state));
     return state;
 }
 
@@ -569,8 +605,8 @@ void gen_copy(Lower *l, const View *from, const View *out)
             gen_copy(l, view_get(l, from, i), view_get(l, out, i));
     } else if (from->type->kind == T_ARRAY && !own_copy(l, from, out)) {
         Copy copy = {from, out};
-        gen_loop(l, LOOP_SEQ, 0, is_own(from) || is_own(out), from->type->len, copy_step,
-                 &copy);
+        bool unroll = (is_own(from) || is_own(out)) && !l->options->rolled;
+        gen_loop(l, LOOP_SEQ, 0, unroll, from->type->len, copy_step, &copy);
     } else if (from->type->kind != T_ARRAY) {
         copy_scalar(l, from, out);
     }

@@ -109,6 +109,7 @@ typedef struct {
     bool fewer[3];        // along which axes a launch may have fewer items than elements
     const Arith *item[3]; // of the loop over all items of the group that we are inside
     bool lanes;           // all items of the group run what we are in (lanes.c)
+    int64_t written_out;  // iterations of loops over elements in registers
     bool shared_tile;     // a local buffer was written since the last loop began
     bool across;          // what is stored next runs along the rows of its tile
     int ahead;            // sides of ifs that are tried without their conditions
@@ -281,7 +282,7 @@ const Arith *own_index(Lower *l, const Buffer *buffer, const Arith *index);
 // All items copy theirs to where an array goes; false, and nothing done, of other arrays.
 bool own_copy(Lower *l, const View *from, const View *out);
 // Asks for a loop over such elements to be written out.
-void own_unroll(Stm *loop);
+void own_unroll(Lower *l, Stm *loop);
 
 // build.c: kernel IR.
 const KExpr *k_literal(Lower *l, double number, const Type *type);

@@ -148,7 +148,7 @@ void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent
     if (block_any(&loop->body, stm_is_loop, NULL) &&
         loop->unroll == l->options->unroll_part)
         loop->unroll = 0; // only innermost loops in part
-    own_unroll(loop);
+    own_unroll(l, loop);
     // The next iteration may overwrite a tile that slower work-items still read.
     if (l->shared_tile && loop->form == FORM_LOOP && kind != LOOP_LCL) {
         l->block = group_block(&loop->body);

@@ -77,7 +77,7 @@ int chain_depth(const Expr *map)
     for (int depth = 1; depth <= DIMS_MAX && is_map(map) && map->dims == 1; depth++) {
         const Expr *body = map->fun->arg[0];
         if (folds(body, chain_least(body)))
-            return is_chain_body(body) ? depth : 0;
+            return is_chain_body(body) && !is_for_items(map) ? depth : 0;
         body = under_layout(body);
         if (!is_map(body) || !expr_mentions(body->arg[0], map->fun->params[0]) ||
             expr_find(map->arg[0], loops_within, NULL))

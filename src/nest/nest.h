@@ -52,6 +52,13 @@ int64_t scan_row_length(const Expr *map);    // of prefixes of rows; 0: it is no
 int64_t chain_scan_bytes(const Expr *map);   // that a group must hold for prefixes
 enum { SCAN_MORE = 1200 };                   // elements more of a prefix by up to 256 items
 
+// item.c: does a let name a small array that is computed and read again? A work-item keeps
+// it in registers.
+bool is_kept_array(const Expr *let);
+// Does a map make such arrays for its elements, and no long ones? Then an item has all of
+// an element.
+bool is_for_items(const Expr *map);
+
 // ask.c
 bool is_map(const Expr *expr);
 bool is_zip(const Expr *expr, int dims);

@@ -97,8 +97,10 @@ bool candidate_make(const Problem *problem, const Derivation *derivation,
         return false;
     KernelOptions options = derive_options(derivation, point);
     options.name = name;
-    if (!target_takes_values(target)) // what has bounds is no number, and compiles slowly
+    if (!target_takes_values(target)) { // what has bounds is no number, and compiles slowly
         options.item_loops = options.tasks = options.interior = false;
+        options.rolled = true;
+    }
     bool ok = candidate_build(problem, derive_program(derivation), body, &options, target,
                               prelude, arena, candidate, diags);
     candidate->point = point;

@@ -298,7 +298,10 @@ static double outputs_differ(const ProblemData *data, const void *const *other,
         bool floating = scalar_info[b->scalar].floating;
         if (!b->bound && !floating)
             continue;
-        double scale = floating ? check_scale(b->scalar, b->expect, b->count) : 1;
+        // Of two values that are nothing but rounding the one of fewer bits is far larger.
+        double scale = floating ? fmax(check_scale(b->scalar, b->expect, b->count),
+                                       check_scale(b->scalar, other[k], b->count))
+                                : 1;
         RefPass pass = {differ_chunk, b, other[k], .scale = scale, .compared = compared};
         most = fmax(most, pass_run(pass).most);
     }

@@ -139,16 +139,17 @@ static const Expr *repeated_operand(const Expr *map, int64_t least, const Bound 
     return NULL;
 }
 
-// The first fold or prefix of so many elements, or the value of a name that has one in it,
-// in a function that a pattern calls again and again, if it is the same for all that is
-// bound on the way to it. What is read under a guard stays there. The same of what a map
-// goes through if its function does so with each element.
+// The first fold or prefix of so many elements, or the value of a name that has one in it
+// or is an array that is computed, in a function that a pattern calls again and again, if
+// it is the same for all that is bound on the way to it. What is read under a guard stays
+// there. The same of what a map goes through if its function does so with each element.
 static const Expr *invariant(const Expr *expr, int64_t least, const Bound *bound, bool loop)
 {
     const Expr *value = expr->kind == E_LET ? expr->arg[0] : expr;
-    bool nest = value == expr ? nest_is_long(value, least)
-                              : expr_find(value, has_long_nest, &least) != NULL;
-    if (loop && nest && !mentions_bound(value, bound))
+    bool costly = value == expr ? nest_is_long(value, least)
+                                : makes_array(value) ||
+                                      expr_find(value, has_long_nest, &least) != NULL;
+    if (loop && costly && !mentions_bound(value, bound))
         return value;
     const Expr *found = repeated_operand(expr, least, bound);
     for (int i = 0; i < expr->narg && !found && !expr_guards(expr, i); i++) {
@@ -158,15 +159,27 @@ static const Expr *invariant(const Expr *expr, int64_t least, const Bound *bound
     return expr->fun && !found ? invariant(expr->fun, least, bound, true) : found;
 }
 
+// Another name for that one goes, so that what mentions it is seen to be the same, too.
+static Expr *without_alias(Rewrite *rw, Expr *expr, Param *name)
+{
+    while (expr->kind == E_LET && expr_is_use(expr->arg[0], name))
+        expr = expr_replace(rw->ir, expr->arg[1], expr->param, use(rw, name));
+    for (int i = 0; i < expr->narg; i++)
+        expr->arg[i] = without_alias(rw, expr->arg[i], name);
+    if (expr->fun)
+        expr->fun = without_alias(rw, expr->fun, name);
+    return expr;
+}
+
 Expr *rule_hoistFold(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    const Expr *fold =
+    const Expr *value =
         at->kind == E_LAMBDA ? NULL : invariant(at, args->at[0], NULL, false);
-    if (!fold)
+    if (!value)
         return NULL;
     Param *name = fresh(rw, "fold");
-    return expr_let(rw->ir, name, copy_of(rw, fold),
-                    with_name(rw, copy_of(rw, at), fold, name));
+    Expr *rest = with_name(rw, copy_of(rw, at), value, name);
+    return expr_let(rw->ir, name, copy_of(rw, value), without_alias(rw, rest, name));
 }
 
 // Hoisting maps ------------------------------------------------------------------------
@@ -212,8 +225,70 @@ static bool note_parts(Common *c, const Expr *expr, const Bound *bound)
     return !expr->fun || note_parts(c, expr->fun, bound);
 }
 
-// A long fold in the map's function that is made of such components alone; within: what is
-// bound in the function.
+// An expression with the lets that it mentions around it; NULL: it mentions what a function
+// binds.
+static const Expr *with_lets(Rewrite *rw, const Expr *expr, const Bound *within)
+{
+    Expr *all = (Expr *)expr;
+    for (; within; within = within->outer) {
+        const Expr *by = within->by;
+        for (int i = 0; by->kind == E_LAMBDA && i < by->nparam; i++)
+            if (expr_mentions(all, by->params[i]))
+                return NULL;
+        if (by->kind == E_LET && expr_mentions(all, by->param))
+            all = expr_let(rw->ir, by->param, by->arg[0], all);
+    }
+    return all;
+}
+
+bool calls_function(const Expr *expr, const void *none)
+{
+    return expr->kind == E_CALL ||
+           (expr->kind == E_OP && op_info[expr->op].kind >= OPK_EXP);
+}
+
+static bool has_function_around(const Bound *bound)
+{
+    for (; bound; bound = bound->outer)
+        if (bound->by->kind == E_LAMBDA)
+            return true;
+    return false;
+}
+
+// An expression with literals in place of their names.
+static const Expr *with_literals(Rewrite *rw, const Expr *expr, const Bound *bound)
+{
+    for (; expr && bound; bound = bound->outer) {
+        const Expr *by = bound->by;
+        if (by->kind == E_LET && by->arg[0]->kind == E_LITERAL &&
+            expr_mentions(expr, by->param))
+            expr = expr_replace(rw->ir, expr, by->param, by->arg[0]);
+    }
+    return expr;
+}
+
+// A function as the sine, of nothing but the place of the element: then the function around
+// the map would find the same table again and again.
+static bool is_of_place(Common *c, const Expr *expr, const Bound *within,
+                        const Bound *bound)
+{
+    if (!has_function_around(bound) || expr->kind == E_LAMBDA ||
+        !type_is_scalar(expr->type) || !expr_find(expr, calls_function, NULL))
+        return false;
+    c->n = 0;
+    c->named = expr;
+    c->value = with_literals(c->rw, with_lets(c->rw, expr, within), bound);
+    if (!c->value || mentions_bound(c->value, bound) || !note_parts(c, c->value, bound))
+        return false;
+    for (int i = 0; i < c->n; i++)
+        if (!expr_is(c->part[i], P_ARRAY) ||
+            !expr_is_use(c->part[i]->fun->arg[0], c->part[i]->fun->params[0]))
+            return false;
+    return c->n > 0;
+}
+
+// A long fold in the map's function that is made of such components alone, or a table;
+// within: what is bound in the function.
 static bool find_common(Common *c, const Expr *expr, const Bound *within,
                         const Bound *bound)
 {
@@ -226,6 +301,8 @@ static bool find_common(Common *c, const Expr *expr, const Bound *within,
         c->value = c->named = value;
         return true;
     }
+    if (is_of_place(c, value, within, bound))
+        return true;
     for (int i = 0; i < expr->narg && !expr_guards(expr, i); i++) {
         Bound own;
         if (find_common(c, expr->arg[i], bound_around(expr, i, within, &own), bound))
@@ -351,22 +428,6 @@ bool is_row_stage(const Expr *expr, const void *user)
     if (expr_is(expr, P_REDUCEBY))
         return is_large(expr->arg[1]->type, wanted->least);
     return (loop || expr_is(expr, P_SCATTER)) && is_large(expr->type, wanted->least);
-}
-
-// An expression with the lets that it mentions around it; NULL: it mentions what a function
-// binds.
-static const Expr *with_lets(Rewrite *rw, const Expr *expr, const Bound *within)
-{
-    Expr *all = (Expr *)expr;
-    for (; within; within = within->outer) {
-        const Expr *by = within->by;
-        for (int i = 0; by->kind == E_LAMBDA && i < by->nparam; i++)
-            if (expr_mentions(all, by->params[i]))
-                return NULL;
-        if (by->kind == E_LET && expr_mentions(all, by->param))
-            all = expr_let(rw->ir, by->param, by->arg[0], all);
-    }
-    return all;
 }
 
 // What a function gives, and that under the views that it gives it in.

@@ -103,7 +103,6 @@ typedef struct {
 enum { LOOKS_MOST = 100000 };
 
 ReadBy around_arg(const Expr *expr, int i, ReadBy around); // around argument i
-bool makes_array(const Expr *expr); // by computing, not in another layout
 // product.c: does the expression, a let or a lambda, bind the param?
 bool binds_param(const Expr *expr, const void *param);
 bool divides(Rewrite *rw, int64_t n, const Arith *len);

@@ -77,12 +77,15 @@ static bool has_small(const Type *type)
     return found;
 }
 
+// Small arrays, numbers and tuples of numbers, or a tuple of these.
 static bool is_plain(const Type *type)
 {
-    bool plain = type->kind == T_TUPLE ? type->n <= PARTS_MAX
-                                       : type->kind == T_SCALAR || is_small(type);
-    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
-        plain = plain && type->item[i]->kind != T_TUPLE && is_plain(type->item[i]);
+    const bool tuple = type->kind == T_TUPLE;
+    bool plain = !tuple || type->n <= PARTS_MAX;
+    for (int i = 0; i < (tuple ? type->n : 1); i++) {
+        const Type *item = tuple ? type->item[i] : type;
+        plain = plain && (is_small(item) || !type_holds_array(item));
+    }
     return plain;
 }
 

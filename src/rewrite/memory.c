@@ -96,12 +96,22 @@ static bool fits_private(const Type *type)
            !type_holds_array(type_elem(type, type_depth(type)));
 }
 
+static bool is_private(Rewrite *rw, const Expr *at)
+{
+    return at->kind != E_LAMBDA && !expr_is(at, P_TOPRIVATE) && fits_private(at->type) &&
+           (inside(rw, P_MAPGLB, -1) || inside(rw, P_MAPLCL, -1));
+}
+
 Expr *rule_toPrivate(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (at->kind == E_LAMBDA || expr_is(at, P_TOPRIVATE) || !fits_private(at->type) ||
-        !(inside(rw, P_MAPGLB, -1) || inside(rw, P_MAPLCL, -1)))
-        return NULL;
-    return private_copy(rw, at->type, start_value(rw, at));
+    return is_private(rw, at) ? private_copy(rw, at->type, start_value(rw, at)) : NULL;
+}
+
+Expr *rule_holdItem(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    return is_private(rw, at) && at->type->kind == T_ARRAY
+               ? make1(rw, P_TOPRIVATE, copy_of(rw, at))
+               : NULL;
 }
 
 Expr *rule_toGlobal(Rewrite *rw, const Expr *at, const RuleArgs *args)

@@ -118,6 +118,9 @@ typedef struct {
 const Expr *under_views(const Expr *expr); // what it shows, unless that is a zip
 // One that is stored however it is read; wanted: RowStages.
 bool is_row_stage(const Expr *expr, const void *wanted);
+bool makes_array(const Expr *expr); // by computing, not in another layout
+// A function as the sine, or one of the program; for expr_find.
+bool calls_function(const Expr *expr, const void *none);
 // Is what a name stands for read in windows, by columns or for each element of something
 // else?
 bool is_read_again(const Expr *expr, const Param *name);

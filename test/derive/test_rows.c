@@ -2,7 +2,7 @@
 //
 // Functions of arrays, drawn at random, as programs of one array and as functions of a map:
 // on a GPU each array then costs what it costs alone, and no item makes much more by
-// itself.
+// itself. Small arrays are an item's, which reads them from its registers.
 
 #include "derive/derive_parts.h"
 #include "problem/problem.h"
@@ -54,7 +54,19 @@ static const char *const of_images[] = {
     "(\\q -> let m = reduce(max, 0.0, join(q)) in map2(\\v -> v / m, q))",
 };
 
-enum { PROGRAMS = 400, ARRAYS = 1000, N = 96, M = 160 };
+// Those of small arrays are in registers of an item.
+static const char *const of_small[] = {
+    "array(16, \\i -> if i % 8 < 4 then %s[i] + %s[i + 4] else %s[i - 4] - %s[i])",
+    "array(16, \\i -> 0.5 * %s[i] + 0.25 * %s[(i + 3) % 16])",
+    "k |> map(\\r -> zip(r, %s) |> map(*) |> reduce(+, 0.0))",
+    "let s = zip(%s, %s) |> map(*) |> reduce(+, 0.0) in map(\\v -> v / (1.0 + s), %s)",
+    "%s |> pad(1, 1, wrap) |> slide(3, 1) |> map(\\w -> w[0] + w[1] * w[2])",
+    "iterate(4, \\s -> array(16, \\i -> s[i] - 0.5 * s[15 - i]), %s)",
+    "%s |> scan(+, 0.0)",
+    "%s |> map(\\v -> v * v + 1.0)",
+};
+
+enum { PROGRAMS = 400, ARRAYS = 5000, N = 96, M = 160 };
 
 static const DeviceInfo gpu = {.target = "opencl",
                                .has_double = true,
@@ -70,34 +82,56 @@ static unsigned drawn(unsigned *state, unsigned n)
     return (*state >> 8) % n;
 }
 
-// A function of g, of one to three steps: its result, beside g, or beside a number.
-static void draw(Buf *out, const char *const *step, int nstep, bool images, unsigned seed)
+// Functions of arrays of one type.
+typedef struct {
+    const char *const *step;
+    int nstep, steps; // of a function at most
+    const char *sizes, *type, *number, *fold;
+    int times; // what they cost alone is allowed, all items together
+    int wrong; // that may cost more, of all programs
+} Arrays;
+
+static const Arrays rows = {of_rows, COUNTOF(of_rows),     3,  "size M\n", "[M]",
+                            "%s[2]", "reduce(+, 0.0, %s)", 40, 0};
+// Of 2,000 programs there are 11, which join columns' prefixes with folds of all.
+static const Arrays images = {
+    of_images,  COUNTOF(of_images),         3,  "size N, M\n", "[N][M]",
+    "%s[1][2]", "reduce(+, 0.0, join(%s))", 40, PROGRAMS / 100};
+static const Arrays small = {of_small, COUNTOF(of_small),    6, "", "[16]",
+                             "%s[2]",  "reduce(+, 0.0, %s)", 6, 0};
+
+// Writes a text with a name in its holes.
+static void fill(Buf *out, const char *text, const char *name)
+{
+    for (const char *hole; (hole = strstr(text, "%s")); text = hole + 2)
+        buf_printf(out, "%.*s%s", (int)(hole - text), text, name);
+    buf_puts(out, text);
+}
+
+// A function of g, of a few steps: its result, beside g, or beside a number.
+static void draw(Buf *out, const Arrays *arrays, unsigned seed)
 {
     unsigned state = seed;
-    int n = 1 + (int)drawn(&state, 3);
+    int n = 1 + (int)drawn(&state, (unsigned)arrays->steps);
     char was[] = "g";
     for (int i = 0; i < n; i++) {
-        const char *text = step[drawn(&state, (unsigned)nstep)];
-        const char *hole = strstr(text, "%s");
+        const char *text = arrays->step[drawn(&state, (unsigned)arrays->nstep)];
         const char name[] = {(char)('a' + i), 0};
         buf_printf(out, "let %s = ", name);
-        if (hole)
-            buf_printf(out, "%.*s%s%s in ", (int)(hole - text), text, was, hole + 2);
+        if (strstr(text, "%s"))
+            fill(out, text, was);
         else // "(\q -> BODY)": a let of q
-            buf_printf(out, "let q = %s in %.*s in ", was, (int)strlen(text) - 8, text + 7);
+            buf_printf(out, "let q = %s in %.*s", was, (int)strlen(text) - 8, text + 7);
+        buf_puts(out, " in ");
         was[0] = name[0];
     }
     const unsigned beside = drawn(&state, 5);
-    if (beside == 0)
-        buf_printf(out, "(%s, g)", was);
-    else if (beside == 1)
-        buf_printf(out, images ? "(%s, %s[1][2])" : "(%s, %s[2])", was, was);
-    else if (beside == 2)
-        buf_printf(out,
-                   images ? "(%s, reduce(+, 0.0, join(%s)))" : "(%s, reduce(+, 0.0, %s))",
-                   was, was);
-    else
-        buf_puts(out, was);
+    buf_printf(out, beside <= 2 ? "(%s" : "%s", was);
+    if (beside <= 2) {
+        buf_puts(out, ", ");
+        fill(out, beside == 0 ? "g" : beside == 1 ? arrays->number : arrays->fold, was);
+        buf_puts(out, ")");
+    }
 }
 
 // What all work-items execute, and the most of one: statements, those of threads apart.
@@ -137,11 +171,10 @@ static Cost plain_cost(const char *text)
     Point point;
     Cost most = {0, 0};
     Buf out = buf_new();
-    bool batch = strstr(text, "[B]"), image = strstr(text, "[N]");
     Binding given[3];
     int n = 0;
     for (int i = 0; i < 3; i++)
-        if ((i == 0 && batch) || (i == 1 && image) || i == 2)
+        if (strstr(text, ((const char *[]){"[B]", "[N]", "[M]"})[i]))
             given[n++] = size[i];
     if (!problem || !problem->program || !problem_bind(problem, given, n, &diags)) {
         diags_print(&out, &diags);
@@ -167,22 +200,24 @@ static Cost plain_cost(const char *text)
     return most;
 }
 
-static bool costs_the_same(const char *const *step, int nstep, bool images, unsigned seed)
+static bool costs_the_same(const Arrays *arrays, unsigned seed)
 {
-    const char *sizes = images ? "N, M" : "M", *type = images ? "[N][M]" : "[M]";
     Buf f = buf_new(), one = buf_new(), all = buf_new();
-    draw(&f, step, nstep, images, seed);
+    draw(&f, arrays, seed);
     const bool tuple = f.text[f.len - 1] == ')' && strstr(f.text, "in (");
     const char *const form = !tuple || seed % 3 == 0 ? "map(\\g -> %s, x)"
                              : seed % 3 == 1         ? "unzip(map(\\g -> %s, x))"
                                              : "let y = map(\\g -> %s, x) in unzip(y)";
-    buf_printf(&one, "size %s\ndef p(g: %sfloat) = %s\n", sizes, type, f.text);
-    buf_printf(&all, "size B, %s\ndef p(x: [B]%sfloat) = ", sizes, type);
+    static const char matrix[] = "k: [16][16]float";
+    buf_printf(&one, "%sdef p(g: %sfloat, %s) = %s\n", arrays->sizes, arrays->type, matrix,
+               f.text);
+    buf_printf(&all, "size B\n%sdef p(x: [B]%sfloat, %s) = ", arrays->sizes, arrays->type,
+               matrix);
     buf_printf(&all, form, f.text);
     buf_puts(&all, "\n");
     const Cost alone = plain_cost(one.text), batch = plain_cost(all.text);
-    const bool same =
-        batch.all <= 40 * ARRAYS * alone.all && batch.item <= 4 * alone.item + 6000;
+    const bool same = batch.all <= (double)arrays->times * ARRAYS * alone.all &&
+                      batch.item <= 4 * alone.item + 6000;
     if (!same)
         print_error("%s: %g statements an array, %g of an item; %g and %g for one array\n",
                     all.text, batch.all / ARRAYS, batch.item, alone.all, alone.item);
@@ -192,30 +227,21 @@ static bool costs_the_same(const char *const *step, int nstep, bool images, unsi
     return same;
 }
 
-static void test_rows(void **state)
+static void test_functions(void **state)
 {
-    (void)state;
+    const Arrays *arrays = *state;
     int wrong = 0;
     for (unsigned seed = 1; seed <= PROGRAMS; seed++)
-        wrong += !costs_the_same(of_rows, COUNTOF(of_rows), false, seed);
-    assert_int_equal(wrong, 0);
-}
-
-static void test_images(void **state)
-{
-    (void)state;
-    int wrong = 0;
-    for (unsigned seed = 1; seed <= PROGRAMS; seed++)
-        wrong += !costs_the_same(of_images, COUNTOF(of_images), true, seed);
-    // Of 2,000 programs there are 11, which join columns' prefixes with folds of all.
-    assert_in_range(wrong, 0, PROGRAMS / 100);
+        wrong += !costs_the_same(arrays, seed);
+    assert_in_range(wrong, 0, arrays->wrong);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_images),
+        cmocka_unit_test_prestate(test_functions, (void *)&rows),
+        cmocka_unit_test_prestate(test_functions, (void *)&images),
+        cmocka_unit_test_prestate(test_functions, (void *)&small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

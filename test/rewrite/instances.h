@@ -630,6 +630,10 @@ static const Instance instances[] = {
      "f.0", "0"},
     {"toPrivate", "def p(x: [N][3]int) = mapGlb0(\\r -> reduceSeq(+, 0, r), x)", "f.1", ""},
     {"toPrivate", "def p(x: [N]int) = mapGlb0(\\e -> e * e, x)", "f.0", ""},
+    {"holdItem",
+     "def p(x: [N][3]int) = mapGlb0(\\r -> let t = map(twice, r) in reduceSeq(+, t[0], t), "
+     "x)",
+     "f.0", ""},
     {"toGlobal", "def p(x: [N]int) = mapGlb0(twice, mapGlb0(twice, x))", "0", ""},
     {"copy", "def p(x: [N][M]int) = transpose(x)", "root", "12"},
     {"copyLocal", "def p(x: [N][M]int) = mapWrg0(\\r -> mapLcl0(twice, r), x)", "root",

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a work-item keeps: small arrays that the function of a map computes and reads again,
+// as matrices of a few rows, the states of an equation or the stages of a short transform.
+// They are in registers, since the loops that index them are written out.
+
+#include "nest/nest.h"
+
+enum { KEPT_MOST = 64, MADE_MOST = 255 };
+
+// Elements in a type: more than MADE_MOST also where they are not known.
+static int64_t elements_in(const Type *type)
+{
+    int64_t n = 1, len;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        n = MAX(n, elements_in(type->item[i]));
+    if (type->kind == T_ARRAY)
+        n = arith_is_const(type->len, &len) && len <= MADE_MOST
+                ? len * elements_in(type->elem)
+                : MADE_MOST + 1;
+    return MIN(n, MADE_MOST + 1);
+}
+
+static bool is_small(const Type *type)
+{
+    return elements_in(type) <= KEPT_MOST;
+}
+
+static bool is_shared(const Expr *expr, const void *none)
+{
+    return expr_is(expr, P_MAPLCL) || expr_is(expr, P_REDLANES);
+}
+
+bool is_kept_array(const Expr *let)
+{
+    if (let->kind != E_LET || let->arg[0]->type->kind != T_ARRAY ||
+        !is_small(let->arg[0]->type))
+        return false;
+    const Expr *value = under_views(expr_behind_lets(let->arg[0]));
+    return makes_array(value) && !expr_find(let, is_shared, NULL) &&
+           (is_read_again(let->arg[1], let->param) ||
+            (expr_uses(let->arg[1], let->param) > 1 && has_fold(value)));
+}
+
+static bool has_kept_array(const Expr *expr, const void *none)
+{
+    return is_kept_array(expr) ||
+           (expr_is(expr, P_ITERATE) && type_holds_array(expr->type));
+}
+
+// Is it an array, or a fold, that is too long for an item?
+static bool is_long(const Expr *expr, const void *none)
+{
+    return nest_is_long(expr, INNER_MOST + 1) || expr_is(expr, P_REDUCEBY) ||
+           (makes_array(expr) && elements_in(expr->type) > MADE_MOST) ||
+           (expr_is(expr, P_ITERATE) && !is_small(expr->type));
+}
+
+bool is_for_items(const Expr *map)
+{
+    return is_map(map) && is_small(type_elem(map->type, map->dims)) &&
+           expr_find(map->fun->arg[0], has_kept_array, NULL) &&
+           !expr_find(map->fun->arg[0], is_long, NULL);
+}

@@ -492,31 +492,59 @@ static void settle_again(Derivation *d, DeriveWalk *w)
     }
 }
 
-// The bytes of an element of long lists of small arrays, all in a type together.
-static int64_t list_bytes(const Type *type)
+// The bytes of a small array in local memory, where 16 may be between two; 0: it is none.
+static int64_t small_bytes(const Type *type)
 {
-    enum { LIST_LEAST = 4096, WORDS_MOST = 64 };
-    int64_t bytes = 0, len, words = 1;
-    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
-        bytes += list_bytes(type->item[i]);
-    if (type->kind != T_ARRAY || type->elem->kind != T_ARRAY ||
-        !arith_is_const(type->len, &len) || len < LIST_LEAST)
-        return bytes;
-    for (type = type->elem; type->kind == T_ARRAY; type = type->elem)
+    enum { WORDS_MOST = 64, APART = 16 };
+    int64_t words = type->kind == T_ARRAY, len;
+    for (; type->kind == T_ARRAY; type = type->elem)
         words = arith_is_const(type->len, &len) ? MIN(words * len, WORDS_MOST + 1)
                                                 : WORDS_MOST + 1;
     return type->kind == T_SCALAR && words <= WORDS_MOST
-               ? words * scalar_info[type->scalar].bytes
+               ? words * scalar_info[type->scalar].bytes + APART
                : 0;
+}
+
+// The bytes of an element of long lists of small arrays, all in a type together.
+static int64_t list_bytes(const Type *type)
+{
+    enum { LIST_LEAST = 4096 };
+    int64_t bytes = 0, len;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        bytes += list_bytes(type->item[i]);
+    return type->kind == T_ARRAY && arith_is_const(type->len, &len) && len >= LIST_LEAST
+               ? small_bytes(type->elem)
+               : bytes;
+}
+
+static int64_t element_bytes(const Type *type)
+{
+    int64_t bytes = small_bytes(type);
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        bytes += small_bytes(type->item[i]);
+    return bytes;
+}
+
+// The same of elements of which an item has one each.
+static void note_list(const Expr *expr, void *user)
+{
+    int64_t *bytes = user;
+    if (is_for_items(expr) && expr->dims == 1)
+        *bytes = MAX(*bytes, element_bytes(expr->arg[0]->type->elem) +
+                                 element_bytes(expr->type->elem));
 }
 
 static void add_lists(Derivation *d, Diags *diags)
 {
     const Function *main = d->program->main;
-    int64_t bytes = list_bytes(main->body->type);
+    int64_t bytes = list_bytes(main->body->type), made = 0;
     for (int i = 0; i < main->nparam; i++)
         bytes += list_bytes(main->params[i]->type);
-    if (!bytes || !has_items(d) || d->shape.lowered)
+    if (!has_items(d) || d->shape.lowered)
+        return;
+    expr_each(d->normal.expr, note_list, &made);
+    bytes = MAX(bytes, made);
+    if (!bytes)
         return;
     space_add_words(d->space, "lists", (const char *const[]){"direct", "tiles"}, 2);
     constrain(d, diags, "lists == 'direct' or lx * %lld <= %lld", (long long)bytes,
@@ -804,7 +832,8 @@ KernelOptions derive_options(const Derivation *d, const Point *point)
     options.line = d->shape.product ? line_items(d, point) : 0;
     options.vector =
         (int)(space_find(d->space, "vec") >= 0 ? space_int(d->space, point, "vec") : 1);
-    if (derive_word(d, point, "lists", "tiles"))
+    options.lists = derive_word(d, point, "lists", "tiles");
+    if (options.lists)
         options.vector = MAX(options.vector, 4);
     bool stream =
         derive_param(d, point, "fuse") > 1 || derive_word(d, point, "scheme", "stream");

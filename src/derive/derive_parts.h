@@ -236,6 +236,8 @@ void cover_pull(Rewriter *r, Path at, const Unstored *unstored);
 // Is what the windows look at copied to local memory? inputs: whether inputs are.
 bool cover_copies(const Unstored *unstored, const Expr *window, bool inputs);
 
+// Is it a map of which items have an element each, in any dimensions, but not of windows?
+bool is_list(const Expr *map);
 // Points to try first of lists of small arrays; likewise.
 bool list_first(const Derivation *derivation, int i, Point *point);
 // Items that keep small arrays of an element read it from local memory, as a plain point.

@@ -529,9 +529,9 @@ static int64_t element_bytes(const Type *type)
 static void note_list(const Expr *expr, void *user)
 {
     int64_t *bytes = user;
-    if (is_for_items(expr) && expr->dims == 1)
-        *bytes = MAX(*bytes, element_bytes(expr->arg[0]->type->elem) +
-                                 element_bytes(expr->type->elem));
+    if (is_list(expr))
+        *bytes = MAX(*bytes, element_bytes(type_elem(expr->arg[0]->type, expr->dims)) +
+                                 element_bytes(type_elem(expr->type, expr->dims)));
 }
 
 static void add_lists(Derivation *d, Diags *diags)

@@ -82,9 +82,29 @@ bool together_first(const Derivation *d, int i, Point *point)
     return true;
 }
 
+bool is_list(const Expr *map)
+{
+    const Expr *in = is_map(map) ? map->arg[0] : NULL;
+    bool windows = in && is_window(in, map->dims);
+    for (int i = 0; in && is_zip(in, map->dims) && i < in->narg; i++)
+        windows |= is_window(in->arg[i], map->dims);
+    return in && !windows && is_for_items(map);
+}
+
+bool derive_list(DeriveWalk *w, Path at)
+{
+    enum { NEAR = 4 }; // words that an item copies at once
+    const int64_t args[] = {w->line, NEAR};
+    const Rewriter before = rewriter_hold(&w->r);
+    while (!w->deep && walk_node(w, at)->dims > 1 && is_list(walk_node(w, at)) &&
+           walk_apply_plain(w, RULE_MAP_JOIN, at))
+        at = walk_below(w, at, 0);
+    return rewriter_end(&w->r, &before, walk_apply(w, RULE_TILE_LIST, at, args, 2));
+}
+
 static bool is_items(const Expr *expr, const void *none)
 {
-    return is_for_items(expr);
+    return is_list(expr);
 }
 
 void list_plain(const Derivation *d, Point *point)

@@ -142,7 +142,10 @@ bool derive_keyed_parts(DeriveWalk *w, Path at);
 bool join_keyed(DeriveWalk *w, Path *at); // those of a map are one: where it is
 bool derive_keyed(DeriveWalk *w, Path at);
 
-// derive_together.c: the map of parts that foldTogether made.
+// derive_together.c: a map of small arrays through local memory; false, and nothing
+// changed, if it is none.
+bool derive_list(DeriveWalk *w, Path at);
+// The map of parts that foldTogether made.
 void derive_together(DeriveWalk *w, Path at, const Together *parts);
 // How the parts of a let are done; NULL: it is none of those.
 const Together *together_of(const DeriveWalk *w, const Param *param);

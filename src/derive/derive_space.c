@@ -500,7 +500,7 @@ static int64_t small_bytes(const Type *type)
     for (; type->kind == T_ARRAY; type = type->elem)
         words = arith_is_const(type->len, &len) ? MIN(words * len, WORDS_MOST + 1)
                                                 : WORDS_MOST + 1;
-    return type->kind == T_SCALAR && words <= WORDS_MOST
+    return type->kind == T_SCALAR && words > 0 && words <= WORDS_MOST
                ? words * scalar_info[type->scalar].bytes + APART
                : 0;
 }

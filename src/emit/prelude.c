@@ -107,7 +107,8 @@ static void put_body(Printer *p, const Function *fun)
 
 static void put_head(Printer *p, const Function *fun)
 {
-    put_form(p, "%s%t ", p->target->function, fun->result);
+    const Target *t = p->target;
+    put_form(p, "%s%t ", t->callee ? t->callee : t->function, fun->result);
     put_function_name(p, fun->name);
     put(p, "(");
     for (int i = 0; i < fun->nparam; i++) {

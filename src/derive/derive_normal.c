@@ -800,7 +800,8 @@ static void normal_at(DeriveWalk *w, Path at, bool host)
     for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
         normal_at(w, walk_below(w, at, i), host);
     const bool parts = host && !w->deep && expr_is(walk_node(w, at), P_UNZIP);
-    if (host && !w->deep && (w->windows || parts || shows_let(walk_node(w, at))))
+    if (host && !w->deep &&
+        (w->windows || parts || (w->listed && shows_let(walk_node(w, at)))))
         at = names_before(w, at);
     if (parts && derive_result_apart(w, at)) {
         normal_at(w, at, host);

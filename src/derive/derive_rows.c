@@ -226,6 +226,7 @@ static Path as_list(DeriveWalk *w, Path at, const int64_t *stages)
     const bool found = several && walk_apply(w, RULE_HOIST_STAGE, list, stages, 4);
     if (found)
         w->r = joined;
+    w->listed |= found;
     return rewriter_end(&w->r, &before, found) ? list : at;
 }
 

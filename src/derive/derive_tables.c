@@ -8,6 +8,7 @@
 bool derive_is_table(const Expr *let)
 {
     return let->kind == E_LET && expr_is(let->arg[0], P_ARRAY) &&
+           !array_is_large(let->arg[0]->type, TABLE_LEAST) &&
            expr_find(let->arg[0]->fun, calls_function, NULL) &&
            is_read_again(let->arg[1], let->param);
 }

@@ -39,6 +39,7 @@ typedef struct {
     bool shuffle;    // as in KernelOptions
     bool host;       // items are loops
     bool cpu;        // the device is a processor
+    bool listed;     // stages of a list stand under what shows it in several dimensions
     int64_t windows; // as in Shape
     bool one_pass;   // prefixes of a whole array look back
     bool strips;     // of the rows of items are in local memory

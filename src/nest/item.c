@@ -31,15 +31,22 @@ static bool is_shared(const Expr *expr, const void *none)
     return expr_is(expr, P_MAPLCL) || expr_is(expr, P_REDLANES);
 }
 
+static bool reads_element(const Expr *expr, const void *array)
+{
+    return expr->kind == E_AT && expr_is_use(expr->arg[0], array);
+}
+
 bool is_kept_array(const Expr *let)
 {
     if (let->kind != E_LET || let->arg[0]->type->kind != T_ARRAY ||
-        !is_small(let->arg[0]->type))
+        !is_small(let->arg[0]->type) || elements_in(let->arg[0]->type) < 2)
         return false;
+    const int uses = expr_uses(let->arg[1], let->param);
+    const int single = expr_count(let->arg[1], reads_element, let->param);
     const Expr *value = under_views(expr_behind_lets(let->arg[0]));
     return makes_array(value) && !expr_find(let, is_shared, NULL) &&
            (is_read_again(let->arg[1], let->param) ||
-            (expr_uses(let->arg[1], let->param) > 1 && has_fold(value)));
+            (uses > 1 && single < uses && has_fold(value)));
 }
 
 static bool has_kept_array(const Expr *expr, const void *none)
@@ -59,6 +66,7 @@ static bool is_long(const Expr *expr, const void *none)
 bool is_for_items(const Expr *map)
 {
     return is_map(map) && is_small(type_elem(map->type, map->dims)) &&
+           elements_in(type_elem(map->arg[0]->type, map->dims)) <= MADE_MOST &&
            expr_find(map->fun->arg[0], has_kept_array, NULL) &&
            !expr_find(map->fun->arg[0], is_long, NULL);
 }

@@ -55,8 +55,8 @@ enum { SCAN_MORE = 1200 };                   // elements more of a prefix by up 
 // item.c: does a let name a small array that is computed and read again? A work-item keeps
 // it in registers.
 bool is_kept_array(const Expr *let);
-// Does a map make such arrays for its elements, and no long ones? Then an item has all of
-// an element.
+// Does a map make such arrays for its elements, which are small themselves, and no long
+// ones? Then an item has all of an element.
 bool is_for_items(const Expr *map);
 
 // ask.c

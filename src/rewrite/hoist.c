@@ -140,15 +140,17 @@ static const Expr *repeated_operand(const Expr *map, int64_t least, const Bound 
 }
 
 // The first fold or prefix of so many elements, or the value of a name that has one in it
-// or is an array that is computed, in a function that a pattern calls again and again, if
-// it is the same for all that is bound on the way to it. What is read under a guard stays
-// there. The same of what a map goes through if its function does so with each element.
+// or is a short array that is computed, in a function that a pattern calls again and again,
+// if it is the same for all that is bound on the way to it. What is read under a guard
+// stays there. The same of what a map goes through if its function does so with each
+// element.
 static const Expr *invariant(const Expr *expr, int64_t least, const Bound *bound, bool loop)
 {
     const Expr *value = expr->kind == E_LET ? expr->arg[0] : expr;
-    bool costly = value == expr ? nest_is_long(value, least)
-                                : makes_array(value) ||
-                                      expr_find(value, has_long_nest, &least) != NULL;
+    bool costly = value == expr
+                      ? nest_is_long(value, least)
+                      : (makes_array(value) && !array_is_large(value->type, TABLE_LEAST)) ||
+                            expr_find(value, has_long_nest, &least) != NULL;
     if (loop && costly && !mentions_bound(value, bound))
         return value;
     const Expr *found = repeated_operand(expr, least, bound);
@@ -243,8 +245,9 @@ static const Expr *with_lets(Rewrite *rw, const Expr *expr, const Bound *within)
 
 bool calls_function(const Expr *expr, const void *none)
 {
-    return expr->kind == E_CALL ||
-           (expr->kind == E_OP && op_info[expr->op].kind >= OPK_EXP);
+    if (expr->kind == E_CALL)
+        return !expr->callee->body || expr_find(expr->callee->body, calls_function, NULL);
+    return expr->kind == E_OP && op_info[expr->op].kind >= OPK_EXP;
 }
 
 static bool has_function_around(const Bound *bound)
@@ -402,12 +405,11 @@ Expr *rule_hoistMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 // Hoisting stages ----------------------------------------------------------------------
 
-// Is a type, or one in a tuple, an array of so many scalars, or of a number not known?
-static bool is_large(const Type *type, int64_t least)
+bool array_is_large(const Type *type, int64_t least)
 {
     int64_t n = 1, len;
     for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
-        if (is_large(type->item[i], least))
+        if (array_is_large(type->item[i], least))
             return true;
     if (type->kind != T_ARRAY)
         return false;
@@ -426,8 +428,8 @@ bool is_row_stage(const Expr *expr, const void *user)
          (expr_is(expr, P_MAP) && expr_find(expr->fun, has_long_nest, &wanted->least))))
         return true;
     if (expr_is(expr, P_REDUCEBY))
-        return is_large(expr->arg[1]->type, wanted->least);
-    return (loop || expr_is(expr, P_SCATTER)) && is_large(expr->type, wanted->least);
+        return array_is_large(expr->arg[1]->type, wanted->least);
+    return (loop || expr_is(expr, P_SCATTER)) && array_is_large(expr->type, wanted->least);
 }
 
 // What a function gives, and that under the views that it gives it in.
@@ -457,7 +459,7 @@ static bool is_walk(const Expr *expr)
 static bool keeps_row(const RowStages *wanted, const MapResult *given, const Expr *expr,
                       const ReadBy *around)
 {
-    return is_walk(expr) && is_large(expr->type, wanted->least) &&
+    return is_walk(expr) && array_is_large(expr->type, wanted->least) &&
            (expr == given->under ? given->moved : around->reads && around->nests);
 }
 
@@ -468,7 +470,7 @@ static bool find_stage(Common *c, const RowStages *wanted, const MapResult *give
 {
     const RowStages always = {wanted->least, wanted->loops, 0, false};
     const bool again = wanted->again && around.again && makes_array(expr) &&
-                       (is_large(expr->type, wanted->again) ||
+                       (array_is_large(expr->type, wanted->again) ||
                         expr_find(expr, has_long_nest, &wanted->least));
     const bool stage = keeps_row(wanted, given, expr, &around) ||
                        (expr == given->under ? is_row_stage(expr, &always)

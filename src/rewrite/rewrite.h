@@ -119,7 +119,10 @@ const Expr *under_views(const Expr *expr); // what it shows, unless that is a zi
 // One that is stored however it is read; wanted: RowStages.
 bool is_row_stage(const Expr *expr, const void *wanted);
 bool makes_array(const Expr *expr); // by computing, not in another layout
-// A function as the sine, or one of the program; for expr_find.
+// Is a type, or one in a tuple, an array of so many scalars, or of a number not known?
+bool array_is_large(const Type *type, int64_t least);
+enum { TABLE_LEAST = 4096 }; // scalars that are sooner computed than read again and again
+// A function as the sine, or one of the program that calls one; for expr_find.
 bool calls_function(const Expr *expr, const void *none);
 // Is what a name stands for read in windows, by columns or for each element of something
 // else?

@@ -644,7 +644,7 @@ static void normal_map(DeriveWalk *w, Path at, bool host)
 {
     if (host)
         at = separate_folds(w, at);
-    if (host && part_chain(w, at)) {
+    if (host && !is_for_items(walk_node(w, at)) && part_chain(w, at)) {
         hoist_folds(w, at, true, false);
         normal_at(w, at, true);
         return;

@@ -540,8 +540,8 @@ static void add_lists(Derivation *d, Diags *diags)
     int64_t bytes = list_bytes(main->body->type), made = 0;
     for (int i = 0; i < main->nparam; i++)
         bytes += list_bytes(main->params[i]->type);
-    if (!has_items(d) || d->shape.lowered)
-        return;
+    if (!has_items(d) || d->shape.lowered || d->shape.product)
+        return; // a product has tiles of its own
     expr_each(d->normal.expr, note_list, &made);
     bytes = MAX(bytes, made);
     if (!bytes)

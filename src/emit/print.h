@@ -38,7 +38,7 @@ struct Target {
     int64_t declared_bytes;
     const char *id[4], *dim, *id_close, *group_size;
     const char *before, *open, *close, *lane, *lanes, *lane_close, *unaligned;
-    const char *math[MATHS], *largest, *unroll, *simd, *regroups;
+    const char *math[MATHS], *largest, *unroll, *rolled, *simd, *regroups;
     bool exact, resident, whole_local;
     int warp, units, unroll_most;
     const char *image, *image_read[2], *image_close;

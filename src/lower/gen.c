@@ -395,15 +395,22 @@ static const View *eval_reduce(Lower *l, const Expr *expr, const Env *env)
     return gen_fold(l, expr, env, eval(l, expr->arg[0], env), in, NULL, NULL);
 }
 
-// Has a state an array, and no integer that says where in it a step is? Then steps that
-// follow one another need not be written out for it to be in registers.
-static bool is_array_state(const Type *type)
+static bool is_known(const View *view)
 {
-    bool arrays = type_holds_array(type);
-    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
-        if (type_is_scalar(type->item[i]) && !scalar_info[type->item[i]->scalar].floating)
+    return view->kind == V_VALUE && view->value->kind == K_INDEX &&
+           arith_is_const(view->value->arith, NULL);
+}
+
+// Has a state an array, and no integer that is known and may say where in it a step is?
+// Then steps need not be written out for it to be in registers.
+static bool is_array_state(const View *state)
+{
+    if (state->kind != V_TUPLE || state->type->kind != T_TUPLE)
+        return type_holds_array(state->type);
+    for (int i = 0; i < state->type->n; i++)
+        if (is_known(state->item[i]))
             return false;
-    return arrays;
+    return type_holds_array(state->type);
 }
 
 // A state after a step that is written out. Integers that are known stay so: they say
@@ -420,9 +427,7 @@ static const View *next_state(Lower *l, const Expr *value, const Env *env)
         return view_tuple(l, value->type, item);
     }
     const View *known = type_is_scalar(value->type) ? eval(l, value, env) : NULL;
-    return known && known->kind == V_VALUE && known->value->kind == K_INDEX
-               ? known
-               : materialise(l, value, env, default_space(l));
+    return known && is_known(known) ? known : materialise(l, value, env, default_space(l));
 }
 
 static const View *eval_iterate(Lower *l, const Expr *expr, const Env *env)
@@ -435,7 +440,7 @@ static const View *eval_iterate(Lower *l, const Expr *expr, const Env *env)
     if (!arith_is_const(expr->num[0], &steps) || steps > l->options->unroll_cap ||
         repeat_ends(expr) ||
         (steps > 1 &&
-         (l->options->rolled || (!l->options->item_loops && is_array_state(expr->type)))))
+         (l->options->rolled || (!l->options->item_loops && is_array_state(state)))))
         return gen_repeat(l, expr, env, state);
     for (int64_t i = 0; i < steps && !l->failed; i++)
         state = next_state(l, f->arg[0], env_bind(l, env, f->params[0], state));

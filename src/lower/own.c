@@ -116,12 +116,13 @@ static int calls_in(const Block *block)
 
 void own_unroll(Lower *l, Stm *loop)
 {
+    const bool processor = l->options->item_loops;
     int64_t n;
     if (l->options->rolled || loop->loop != LOOP_SEQ || !arith_is_const(loop->extent, &n) ||
-        n > UNROLLED_MOST || n * calls_in(&loop->body) > CALLS_MOST ||
+        n > UNROLLED_MOST || (!processor && n * calls_in(&loop->body) > CALLS_MOST) ||
         !block_any(&loop->body, asks_own, loop->iter))
         return;
     l->written_out += n;
     // A processor has arrays in its cache, and its compiler much to do.
-    loop->unroll = l->options->item_loops && l->written_out > WRITTEN_MOST ? 1 : (int)n;
+    loop->unroll = processor && l->written_out > WRITTEN_MOST ? 1 : (int)n;
 }

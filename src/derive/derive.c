@@ -640,7 +640,8 @@ static void walk_pattern(DeriveWalk *w, Path at, bool root)
     else if (pattern == P_MAP && root)
         derive_map(w, at);
     else if (pattern == P_MAP &&
-             (is_costly(walk_node(w, at)) || is_keyed_map(walk_node(w, at))) &&
+             (is_costly(walk_node(w, at)) || is_keyed_map(walk_node(w, at)) ||
+              is_for_items(walk_node(w, at))) &&
              walk_apply_plain(w, RULE_TO_GLOBAL, at)) // who reads it would compute it again
         derive_map(w, walk_below(w, at, 0));
     else if (pattern == P_TOGLOBAL && is_map(walk_node(w, walk_below(w, at, 0))))
@@ -828,7 +829,7 @@ static void derive_deep(void *user)
     cover_begin(x->d, x->point, &w->r, &w->unstored);
     if (!x->d->shape.lowered) {
         walk(w, (Path){0}, true);
-        derive_hold_items(w, (Path){0});
+        derive_hold_items(w);
     }
 }
 

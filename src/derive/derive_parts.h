@@ -81,6 +81,7 @@ enum { TILES_MOST = 17 };
 enum { GROUPS_MOST = 65535 }; // along y and z, on CUDA
 
 struct Derivation {
+    bool items_list; // it has lists of small arrays, of which items have an element each
     const Program *program;
     DeviceInfo device;
     Space *space;

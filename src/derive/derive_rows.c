@@ -356,17 +356,24 @@ void derive_results_apart(DeriveWalk *w, Path at)
     derive_result_apart(w, at);
 }
 
-void derive_hold_items(DeriveWalk *w, Path at)
+static void hold_items(DeriveWalk *w, Path at, bool item)
 {
     const Expr *expr = w->deep ? NULL : walk_node(w, at);
     if (!expr || !expr_find(expr, has_function, NULL))
         return;
-    if (is_kept_array(expr))
+    if (item && is_kept_array(expr))
         walk_apply_plain(w, RULE_HOLD_ITEM, walk_below(w, at, 0));
     for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
-        derive_hold_items(w, walk_below(w, at, i));
-    if (!w->deep && walk_node(w, at)->fun)
-        derive_hold_items(w, walk_below(w, at, CHILD_FUN));
+        hold_items(w, walk_below(w, at, i), item);
+    expr = w->deep ? NULL : walk_node(w, at);
+    if (expr && expr->fun)
+        hold_items(w, walk_below(w, at, CHILD_FUN),
+                   item || expr_is(expr, P_MAPGLB) || expr_is(expr, P_MAPLCL));
+}
+
+void derive_hold_items(DeriveWalk *w)
+{
+    hold_items(w, (Path){0}, false);
 }
 
 // Results beside a fold that may share the pass of a map get names, as that has one.

@@ -492,16 +492,17 @@ static void settle_again(Derivation *d, DeriveWalk *w)
     }
 }
 
-// The bytes of a small array in local memory, where 16 may be between two; 0: it is none.
+// The bytes of a small array in local memory, where a vector may be between two; 0: it is
+// none.
 static int64_t small_bytes(const Type *type)
 {
-    enum { WORDS_MOST = 64, APART = 16 };
+    enum { WORDS_MOST = 64, APART = 8 };
     int64_t words = type->kind == T_ARRAY, len;
     for (; type->kind == T_ARRAY; type = type->elem)
         words = arith_is_const(type->len, &len) ? MIN(words * len, WORDS_MOST + 1)
                                                 : WORDS_MOST + 1;
     return type->kind == T_SCALAR && words > 0 && words <= WORDS_MOST
-               ? words * scalar_info[type->scalar].bytes + APART
+               ? (words + APART) * scalar_info[type->scalar].bytes
                : 0;
 }
 
@@ -525,25 +526,33 @@ static int64_t element_bytes(const Type *type)
     return bytes;
 }
 
-// The same of elements of which an item has one each.
-static void note_list(const Expr *expr, void *user)
+// The same of elements of which an item has one each, in the kernels of an expression.
+static int64_t items_bytes(const Expr *expr)
 {
-    int64_t *bytes = user;
+    int64_t most = 0;
     if (is_list(expr))
-        *bytes = MAX(*bytes, element_bytes(type_elem(expr->arg[0]->type, expr->dims)) +
-                                 element_bytes(type_elem(expr->type, expr->dims)));
+        most = element_bytes(type_elem(expr->arg[0]->type, expr->dims)) +
+               element_bytes(type_elem(expr->type, expr->dims));
+    const int n = expr_is(expr, P_ITERATE) ? expr->narg + 1 : expr->narg;
+    for (int i = 0; i < n; i++) {
+        const Expr *below = i < expr->narg ? expr->arg[i] : expr->fun->arg[0];
+        const int64_t bytes = items_bytes(below);
+        most = MAX(most, bytes);
+    }
+    return most;
 }
 
 static void add_lists(Derivation *d, Diags *diags)
 {
     const Function *main = d->program->main;
-    int64_t bytes = list_bytes(main->body->type), made = 0;
+    int64_t bytes = list_bytes(main->body->type);
     for (int i = 0; i < main->nparam; i++)
         bytes += list_bytes(main->params[i]->type);
     if (!has_items(d) || d->shape.lowered || d->shape.product)
         return; // a product has tiles of its own
-    expr_each(d->normal.expr, note_list, &made);
-    bytes = MAX(bytes, made);
+    const int64_t items = items_bytes(d->normal.expr);
+    d->items_list = items > 0;
+    bytes = MAX(bytes, items);
     if (!bytes)
         return;
     space_add_words(d->space, "lists", (const char *const[]){"direct", "tiles"}, 2);

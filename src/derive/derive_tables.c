@@ -19,16 +19,19 @@ static bool is_map_of_places(const Expr *expr)
            type_is_scalar(expr->type->elem) && expr_find(expr->fun, calls_function, NULL);
 }
 
-// How many lets from there on name tables of one length, none of which reads another.
+// How many lets from there on name tables of one length, none of which reads another: at
+// most as many as a zip has parts.
 static int64_t tables_from(const Expr *first)
 {
+    enum { TABLES_MOST = 32 };
     int64_t n = 0;
-    for (const Expr *let = first; let->kind == E_LET; let = let->arg[1], n++) {
+    for (const Expr *let = first;
+         let->kind == E_LET && n < TABLES_MOST && is_map_of_places(let->arg[0]);
+         let = let->arg[1], n++) {
         bool reads = false;
         for (const Expr *other = first; other != let; other = other->arg[1])
             reads |= expr_mentions(let->arg[0], other->param);
-        if (reads || !is_map_of_places(let->arg[0]) ||
-            let->arg[0]->type->len != first->arg[0]->type->len)
+        if (reads || let->arg[0]->type->len != first->arg[0]->type->len)
             break;
     }
     return n;

@@ -102,15 +102,9 @@ bool derive_list(DeriveWalk *w, Path at)
     return rewriter_end(&w->r, &before, walk_apply(w, RULE_TILE_LIST, at, args, 2));
 }
 
-static bool is_items(const Expr *expr, const void *none)
-{
-    return is_list(expr);
-}
-
 void list_plain(const Derivation *d, Point *point)
 {
-    if (d->device.is_cpu || space_find(d->space, "lists") < 0 ||
-        !expr_find(d->normal.expr, is_items, NULL))
+    if (d->device.is_cpu || !d->items_list || space_find(d->space, "lists") < 0)
         return;
     for (int items = 128; items >= 32; items /= 2) {
         Point tiles = *point;

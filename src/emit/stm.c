@@ -341,7 +341,7 @@ static void put_plain_loop(Printer *p, const Stm *stm)
 {
     const int most = p->target->unroll_most;
     const int copies = most == 1 && stm->loop == LOOP_SEQ ? 1 : stm->unroll;
-    if (stm->unroll == 1 && p->target->rolled)
+    if (stm->rolled && p->target->rolled)
         put_line(p, "%s", p->target->rolled);
     else if (copies && p->target->unroll && (!most || copies <= most))
         put_line(p, "%s %d", p->target->unroll, copies);

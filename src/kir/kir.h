@@ -151,10 +151,11 @@ struct Stm {
     const Arith *threads; // FOR of threads: how many there are
     LoopKind loop;
     LoopForm form;
-    int unroll; // FOR: iterations that the compiler is asked to write out; 0: its choice
-    int dim;    // FOR of threads
-    bool items; // FOR that is SEQ: of items, so no iteration needs another
-    bool simd;  // FOR: iterations may be lanes of vectors, which join what they carry
+    bool rolled; // FOR: one copy is asked for, on a processor
+    int unroll;  // FOR: iterations that the compiler is asked to write out; 0: its choice
+    int dim;     // FOR of threads
+    bool items;  // FOR that is SEQ: of items, so no iteration needs another
+    bool simd;   // FOR: iterations may be lanes of vectors, which join what they carry
     bool fence_local, fence_global; // BARRIER
     bool atomic; // STORE of an operation on what is there and another value: one update
     bool async; // STORE of a LOAD: goes on by itself; waited for by its item, then for all;

@@ -401,8 +401,8 @@ static bool is_known(const View *view)
            arith_is_const(view->value->arith, NULL);
 }
 
-// Has a state an array, and no integer that is known and may say where in it a step is?
-// Then steps need not be written out for it to be in registers.
+// Does a state have an array, and no known integer that may say where in it a step is? Then
+// steps need not be written out for it to be in registers.
 static bool is_array_state(const View *state)
 {
     if (state->kind != V_TUPLE || state->type->kind != T_TUPLE)
@@ -426,7 +426,7 @@ static const View *next_state(Lower *l, const Expr *value, const Env *env)
             item[i] = next_state(l, value->arg[i], env);
         return view_tuple(l, value->type, item);
     }
-    const View *known = type_is_scalar(value->type) ? eval(l, value, env) : NULL;
+    const View *known = type_is_integer(value->type) ? eval(l, value, env) : NULL;
     return known && is_known(known) ? known : materialise(l, value, env, default_space(l));
 }
 

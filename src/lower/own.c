@@ -102,7 +102,7 @@ static bool asks_own(const Stm *stm, const void *iter)
 
 static bool is_call(const KExpr *e, const void *none)
 {
-    return e->kind == K_OP && op_info[e->op].kind >= OPK_EXP;
+    return e->kind == K_CALL || (e->kind == K_OP && op_info[e->op].kind >= OPK_EXP);
 }
 
 static int calls_in(const Block *block)
@@ -122,7 +122,8 @@ void own_unroll(Lower *l, Stm *loop)
         n > UNROLLED_MOST || (!processor && n * calls_in(&loop->body) > CALLS_MOST) ||
         !block_any(&loop->body, asks_own, loop->iter))
         return;
-    l->written_out += n;
-    // A processor has arrays in its cache, and its compiler much to do.
-    loop->unroll = processor && l->written_out > WRITTEN_MOST ? 1 : (int)n;
+    // A processor has arrays in its cache, and its compiler is slow on long texts.
+    loop->rolled = processor && l->written_out + n > WRITTEN_MOST;
+    loop->unroll = loop->rolled ? 1 : (int)n;
+    l->written_out += loop->rolled ? 0 : n;
 }

@@ -104,8 +104,7 @@ bool folds_pairs(const Expr *map, const Expr *inner)
 bool is_product(const Expr *map)
 {
     return is_map(map) && map->dims == 1 && folds_pairs(map, map->fun->arg[0]) &&
-           !expr_mentions(map->fun->arg[0]->arg[0], map->fun->params[0]) &&
-           !is_for_items(map);
+           !expr_mentions(map->fun->arg[0]->arg[0], map->fun->params[0]);
 }
 
 static bool is_fold(const Expr *expr, const void *none)

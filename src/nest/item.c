@@ -8,7 +8,8 @@
 
 enum { KEPT_MOST = 64, MADE_MOST = 255 };
 
-// Elements in a type: more than MADE_MOST also where they are not known.
+// Elements of the largest array in a type: more than MADE_MOST also where they are not
+// known.
 static int64_t elements_in(const Type *type)
 {
     int64_t n = 1, len;
@@ -63,20 +64,10 @@ static bool is_long(const Expr *expr, const void *none)
            (expr_is(expr, P_ITERATE) && !is_small(expr->type));
 }
 
-// Are few numbers made of a small array, each of all of it?
-static bool reads_again(const Expr *map)
-{
-    enum { TERMS_MOST = 256 }; // of more a group makes tiles
-    const Expr *body = map->fun->arg[0];
-    return type_holds_array(map->fun->params[0]->type) &&
-           elements_in(map->fun->params[0]->type) > 1 && has_fold(body) &&
-           expr_fold_terms(body) <= TERMS_MOST && is_read_again(body, map->fun->params[0]);
-}
-
 bool is_for_items(const Expr *map)
 {
     return is_map(map) && is_small(type_elem(map->type, map->dims)) &&
            elements_in(type_elem(map->arg[0]->type, map->dims)) <= MADE_MOST &&
-           (expr_find(map->fun->arg[0], has_kept_array, NULL) || reads_again(map)) &&
+           expr_find(map->fun->arg[0], has_kept_array, NULL) &&
            !expr_find(map->fun->arg[0], is_long, NULL);
 }

@@ -139,10 +139,10 @@ static const Expr *repeated_operand(const Expr *map, int64_t least, const Bound 
     return NULL;
 }
 
-// The first fold or prefix of so many elements, or the value of a name that has one in it
-// or is a short array that is computed, in a function that a pattern calls again and again,
-// if it is the same for all that is bound on the way to it. What is read under a guard
-// stays there. The same of what a map goes through if its function does so with each
+// A fold or prefix of so many elements, the value of a name that has one in it, or a short
+// array that has a name and is computed: the first in a function that a pattern calls again
+// and again, if it is the same for all that is bound on the way to it. What is read under a
+// guard stays there. The same of what a map goes through if its function does so with each
 // element.
 static const Expr *invariant(const Expr *expr, int64_t least, const Bound *bound, bool loop)
 {
@@ -161,7 +161,7 @@ static const Expr *invariant(const Expr *expr, int64_t least, const Bound *bound
     return expr->fun && !found ? invariant(expr->fun, least, bound, true) : found;
 }
 
-// Another name for that one goes, so that what mentions it is seen to be the same, too.
+// Removes other names for that one, so that what mentions them is seen to be the same, too.
 static Expr *without_alias(Rewrite *rw, Expr *expr, Param *name)
 {
     while (expr->kind == E_LET && expr_is_use(expr->arg[0], name))
@@ -250,6 +250,23 @@ bool calls_function(const Expr *expr, const void *none)
     return expr->kind == E_OP && op_info[expr->op].kind >= OPK_EXP;
 }
 
+static bool is_place(const Expr *array)
+{
+    return expr_is(array, P_ARRAY) &&
+           expr_is_use(array->fun->arg[0], array->fun->params[0]);
+}
+
+// Does a map of few elements go through their places, perhaps beside other arrays?
+static bool goes_through_places(const Expr *map)
+{
+    const Expr *in = map->arg[0];
+    int64_t len;
+    bool places = is_place(in);
+    for (int i = 0; is_dims(in, P_ZIP, 1) && i < in->narg; i++)
+        places |= is_place(in->arg[i]);
+    return places && arith_is_const(len_of(in, 0), &len) && len < TABLE_LEAST;
+}
+
 static bool has_function_around(const Bound *bound)
 {
     for (; bound; bound = bound->outer)
@@ -270,13 +287,14 @@ static const Expr *with_literals(Rewrite *rw, const Expr *expr, const Bound *bou
     return expr;
 }
 
-// A function as the sine, of nothing but the place of the element: then the function around
-// the map would find the same table again and again.
+// A function as the sine, of the place of the element and of nothing else of it: then the
+// function around the map would find the same table again and again.
 static bool is_of_place(Common *c, const Expr *expr, const Bound *within,
                         const Bound *bound)
 {
-    if (!has_function_around(bound) || expr->kind == E_LAMBDA ||
-        !type_is_scalar(expr->type) || !expr_find(expr, calls_function, NULL))
+    if (expr->kind == E_LAMBDA || !goes_through_places(c->map) ||
+        !has_function_around(bound) || !type_is_scalar(expr->type) ||
+        !expr_find(expr, calls_function, NULL))
         return false;
     c->n = 0;
     c->named = expr;
@@ -284,8 +302,7 @@ static bool is_of_place(Common *c, const Expr *expr, const Bound *within,
     if (!c->value || mentions_bound(c->value, bound) || !note_parts(c, c->value, bound))
         return false;
     for (int i = 0; i < c->n; i++)
-        if (!expr_is(c->part[i], P_ARRAY) ||
-            !expr_is_use(c->part[i]->fun->arg[0], c->part[i]->fun->params[0]))
+        if (!is_place(c->part[i]))
             return false;
     return c->n > 0;
 }

@@ -623,6 +623,16 @@ static const Instance instances[] = {
      "def p(x: [N]int, y: [M]int) = map(\\v -> (if v > 0 then reduce(+, 0, y) else 0) + "
      "reduce(max, 0, y), x)",
      "root", "12"},
+    {"hoistFold",
+     "def p(x: [N][M]int) = map(\\r -> let a = array(3, \\i -> i * i) in let b = "
+     "map(twice, a) "
+     "in map(\\v -> v + b[1] + a[2], r), x)",
+     "root", "0"},
+    {"hoistMap",
+     "def p(x: [N][4]float) = map(\\r -> let k = 2 in zip(r, array(4, \\i -> i)) |> "
+     "map(\\v i -> "
+     "let t = float(i * k) in v + sqrt(t)), x)",
+     "root", "0"},
     {"toLocal", "def p(x: [N][M]int) = mapWrg0(\\r -> mapLcl0(twice, r), x)", "f.0", "012"},
     {"toLocal",
      "def p(x: [N][M]int, y: [N][M]float) = mapWrg0(\\r -> mapLcl0(\\t -> t, r), zip2(x, "

@@ -1045,11 +1045,11 @@ def fields(d):
 # Small arrays --------------------------------------------------------------------------
 
 
-def matrix_step(d, n, kind):
+def matrix_step(d, n):
     """A function of a small matrix m and of c, which all share, to another such matrix."""
     return d.pick(
         "mm(c, m)", "mm(mm(c, m), transpose(c))", "mm(transpose(m), m)",
-        f"zip2(m, transpose(m)) |> map2(\\x y -> 0.5 * (x + y))",
+        "zip2(m, transpose(m)) |> map2(\\x y -> 0.5 * (x + y))",
         f"array2({n}, {n}, \\i j -> 0.25 * m[i][j] + (if i == j then 1 else 0))",
         f"array2({n}, {n}, \\i j -> m[i][j] / (1 + m[i][i] * m[i][i]))",
         f"let t = array({n}, \\i -> m[i][i]) |> reduce(+, 0) in map2(\\v -> v / (1 + t * t), m)",
@@ -1057,7 +1057,7 @@ def matrix_step(d, n, kind):
         " else s[i][j] - 0.125 * s[i][k] * s[k][j]), k + 1), (m, 0)).0")
 
 
-def vector_step(d, n, kind):
+def vector_step(d, n):
     """A function of a small vector v and of c, a matrix that all share, to another vector."""
     h = d.pick(*[k for k in (1, 2, 4, 8) if n % (2 * k) == 0] or [0])
     ways = [
@@ -1070,7 +1070,7 @@ def vector_step(d, n, kind):
         "v |> pad(1, 1, clamp) |> slide(3, 1) |> map(\\w -> 0.25*w[0] + 0.5*w[1] + 0.25*w[2])",
         f"iterate({d.pick(3, 8)}, \\u -> array({n}, \\i -> 0.75 * u[i] + 0.125 * u[(i + {n - 1}) % {n}]), v)",
         f"iterate({n}, \\u k -> (array({n}, \\i -> if (i + k) % 2 == 0 then min(u[i], u[min(i + 1, {n} - 1)])"
-        f" else max(u[max(i - 1, 0)], u[i])), k + 1), (v, 0)).0"]
+        " else max(u[max(i - 1, 0)], u[i])), k + 1), (v, 0)).0"]
     if h:
         ways.append(f"array({n}, \\i -> if i % {2 * h} < {h} then 0.5 * (v[i] + v[i + {h}])"
                     f" else 0.5 * (v[i - {h}] - v[i]))")
@@ -1088,10 +1088,9 @@ def instances(d):
     if rank == 2:
         d.define("mm", [("a", shared), ("b", shared)],
                  "a |> map(\\r -> transpose(b) |> map(\\q -> zip(r, q) |> map(*) |> reduce(+, 0)))")
-    steps = [(matrix_step if rank == 2 else vector_step)(d, n, kind) for _ in range(d.rng.randint(1, 4))]
+    steps = [(matrix_step if rank == 2 else vector_step)(d, n) for _ in range(d.rng.randint(1, 4))]
     lets = [f"let {name} = {step} in" for step in steps]
-    table = d.often(0.3)
-    if table:
+    if d.often(0.3):  # a table
         lets.insert(0, f"let c = array2({n}, {n}, \\i j -> cos({kind}(i * (2 * j + 1)) * 0.1) * 0.5) in")
     total = {1: f"reduce(+, 0, {name})", 2: f"{name} |> join |> reduce(max, {LEAST[kind]})"}[rank]
     first = name + "[0]" * rank

@@ -75,14 +75,14 @@ static void find_axes(const Expr *expr, Axes *axes)
 // Long lists of small arrays are not taken apart either: an item has one of them.
 static bool is_instances(const Expr *map)
 {
-    enum { LIST_LEAST = 4096, WORDS_MOST = 64 };
+    enum { LIST_LEAST = 4096 };
     int64_t length, words = 1, inner;
     if (!is_map(map) || map->dims != 1 || map->type->elem->kind != T_ARRAY ||
         !arith_is_const(map->type->len, &length) || length < LIST_LEAST)
         return false;
     for (const Type *type = map->type->elem; type->kind == T_ARRAY; type = type->elem)
-        words = arith_is_const(type->len, &inner) ? words * inner : WORDS_MOST + 1;
-    return words <= WORDS_MOST;
+        words = arith_is_const(type->len, &inner) ? words * inner : SMALL_MOST + 1;
+    return words <= SMALL_MOST;
 }
 
 static bool is_kept(const Expr *map, const Axes *axes)
@@ -450,11 +450,6 @@ static void normal_at(DeriveWalk *w, Path at, bool host);
 // Chains around products ------------------------------------------------------------------
 
 enum { OWN_LEAST = 128 };
-
-static bool reads_element(const Expr *expr, const void *param)
-{
-    return expr->kind == E_AT && expr_is_use(expr->arg[0], param);
-}
 
 static bool is_use_of(const Expr *expr, const void *param)
 {

@@ -81,7 +81,6 @@ enum { TILES_MOST = 17 };
 enum { GROUPS_MOST = 65535 }; // along y and z, on CUDA
 
 struct Derivation {
-    bool items_list; // it has lists of small arrays, of which items have an element each
     const Program *program;
     DeviceInfo device;
     Space *space;
@@ -93,6 +92,7 @@ struct Derivation {
     int64_t items, each; // for whom strict folds and prefixes of groups are, whoever does
                          // them; 0: as the point says
     Pipeline *pipeline;  // NULL: it has one stage
+    bool items_list;     // it has lists of small arrays, of which items have one each
     Point plain;
     Point tiles[TILES_MOST]; // ntiles of them: of a product, the best by an estimate first
     int ntiles;

@@ -213,21 +213,24 @@ static Path under_result(DeriveWalk *w, Path body)
                : body;
 }
 
-// A map in several dimensions whose function makes what it reads again is one of a list;
-// where the map then is.
-static Path as_list(DeriveWalk *w, Path at, const int64_t *stages)
+// A map in several dimensions as one of a list. Where the map then is.
+Path derive_joined(DeriveWalk *w, Path at)
+{
+    while (!w->deep && walk_node(w, at)->dims > 1 && walk_apply_plain(w, RULE_MAP_JOIN, at))
+        at = walk_below(w, at, 0);
+    return at;
+}
+
+// The same of a map in several dimensions, as one of a list, which *at is then.
+static bool hoist_of_list(DeriveWalk *w, Path *at, const int64_t *stages)
 {
     const Rewriter before = rewriter_hold(&w->r);
-    const bool several = walk_node(w, at)->dims > 1;
-    Path list = at;
-    while (several && walk_apply_plain(w, RULE_MAP_JOIN, list))
-        list = walk_below(w, list, 0);
-    const Rewriter joined = w->r;
-    const bool found = several && walk_apply(w, RULE_HOIST_STAGE, list, stages, 4);
+    const Path list = derive_joined(w, *at);
+    const bool found = list.n > at->n && walk_apply(w, RULE_HOIST_STAGE, list, stages, 4);
     if (found)
-        w->r = joined;
+        *at = list;
     w->listed |= found;
-    return rewriter_end(&w->r, &before, found) ? list : at;
+    return rewriter_end(&w->r, &before, found);
 }
 
 // What a map stores for each row becomes a stage over all rows, from the inside out: every
@@ -254,8 +257,7 @@ void derive_stages_of_rows(DeriveWalk *w, Path at)
         derive_stages_of_rows(w, at);
         return;
     }
-    at = as_list(w, at, args);
-    if (walk_apply(w, RULE_HOIST_STAGE, at, args, 4) ||
+    if (walk_apply(w, RULE_HOIST_STAGE, at, args, 4) || hoist_of_list(w, &at, args) ||
         (is_stage_of_lets(walk_node(w, at)->fun->arg[0], &wanted) &&
          walk_apply_plain(w, RULE_MAP_FISSION_LET, at))) {
         Path rest = walk_below(w, at, 1);

@@ -496,14 +496,10 @@ static void settle_again(Derivation *d, DeriveWalk *w)
 // none.
 static int64_t small_bytes(const Type *type)
 {
-    enum { WORDS_MOST = 64, APART = 8 };
-    int64_t words = type->kind == T_ARRAY, len;
-    for (; type->kind == T_ARRAY; type = type->elem)
-        words = arith_is_const(type->len, &len) ? MIN(words * len, WORDS_MOST + 1)
-                                                : WORDS_MOST + 1;
-    return type->kind == T_SCALAR && words > 0 && words <= WORDS_MOST
-               ? (words + APART) * scalar_info[type->scalar].bytes
-               : 0;
+    enum { APART = 8 };
+    return is_small_array(type) ? (int64_t)type_bytes(type, NULL, NULL) +
+                                      APART * scalar_info[type_leaf(type)->scalar].bytes
+                                : 0;
 }
 
 // The bytes of an element of long lists of small arrays, all in a type together.

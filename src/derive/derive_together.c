@@ -96,9 +96,8 @@ bool derive_list(DeriveWalk *w, Path at)
     enum { NEAR = 4 }; // words that an item copies at once
     const int64_t args[] = {w->line, NEAR};
     const Rewriter before = rewriter_hold(&w->r);
-    while (!w->deep && walk_node(w, at)->dims > 1 && is_list(walk_node(w, at)) &&
-           walk_apply_plain(w, RULE_MAP_JOIN, at))
-        at = walk_below(w, at, 0);
+    if (!w->deep && is_list(walk_node(w, at)))
+        at = derive_joined(w, at);
     return rewriter_end(&w->r, &before, walk_apply(w, RULE_TILE_LIST, at, args, 2));
 }
 

@@ -104,7 +104,8 @@ void derive_results_of_rows(DeriveWalk *w, Path at);
 void derive_stages_of_rows(DeriveWalk *w, Path at);
 void derive_results_apart(DeriveWalk *w, Path at);
 void derive_name_results(DeriveWalk *w);
-void derive_hold_items(DeriveWalk *w);                 // small arrays that items read again
+Path derive_joined(DeriveWalk *w, Path at); // a map as one of a list: where it then is
+void derive_hold_items(DeriveWalk *w);      // small arrays that items read again
 bool has_function(const Expr *expr, const void *none); // for expr_find
 // Stores the components of the result there apart; false: nothing changed.
 bool derive_result_apart(DeriveWalk *w, Path at);

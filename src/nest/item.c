@@ -6,7 +6,7 @@
 
 #include "nest/nest.h"
 
-enum { KEPT_MOST = 64, MADE_MOST = 255 };
+enum { MADE_MOST = 255 };
 
 // Elements of the largest array in a type: more than MADE_MOST also where they are not
 // known.
@@ -24,7 +24,7 @@ static int64_t elements_in(const Type *type)
 
 static bool is_small(const Type *type)
 {
-    return elements_in(type) <= KEPT_MOST;
+    return elements_in(type) <= SMALL_MOST;
 }
 
 static bool is_shared(const Expr *expr, const void *none)
@@ -32,9 +32,16 @@ static bool is_shared(const Expr *expr, const void *none)
     return expr_is(expr, P_MAPLCL) || expr_is(expr, P_REDLANES);
 }
 
-static bool reads_element(const Expr *expr, const void *array)
+bool reads_element(const Expr *expr, const void *param)
 {
-    return expr->kind == E_AT && expr_is_use(expr->arg[0], array);
+    return expr->kind == E_AT && expr_is_use(expr->arg[0], param);
+}
+
+// Is it read more than once, and not only one element at a time?
+static bool has_uses(const Expr *expr, const Param *array)
+{
+    const int uses = expr_uses(expr, array);
+    return uses > 1 && expr_count(expr, reads_element, array) < uses;
 }
 
 bool is_kept_array(const Expr *let)
@@ -42,12 +49,10 @@ bool is_kept_array(const Expr *let)
     if (let->kind != E_LET || let->arg[0]->type->kind != T_ARRAY ||
         !is_small(let->arg[0]->type) || elements_in(let->arg[0]->type) < 2)
         return false;
-    const int uses = expr_uses(let->arg[1], let->param);
-    const int single = expr_count(let->arg[1], reads_element, let->param);
-    const Expr *value = under_views(expr_behind_lets(let->arg[0]));
+    const Expr *value = under_views(expr_behind_lets(let->arg[0])), *rest = let->arg[1];
     return makes_array(value) && !expr_find(let, is_shared, NULL) &&
-           (is_read_again(let->arg[1], let->param) ||
-            (uses > 1 && single < uses && has_fold(value)));
+           (is_read_again(rest, let->param) ||
+            (has_fold(value) && has_uses(rest, let->param)));
 }
 
 static bool has_kept_array(const Expr *expr, const void *none)

@@ -52,7 +52,9 @@ int64_t scan_row_length(const Expr *map);    // of prefixes of rows; 0: it is no
 int64_t chain_scan_bytes(const Expr *map);   // that a group must hold for prefixes
 enum { SCAN_MORE = 1200 };                   // elements more of a prefix by up to 256 items
 
-// item.c: does a let name a small array that is computed and read again? A work-item keeps
+// item.c: an element, or a row, of what a param names; for expr_count.
+bool reads_element(const Expr *expr, const void *param);
+// Does a let name a small array that is computed and read again? A work-item keeps
 // it in registers.
 bool is_kept_array(const Expr *let);
 // Does a map make such arrays for its elements, which are small themselves, and no long

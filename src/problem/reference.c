@@ -298,7 +298,7 @@ static double outputs_differ(const ProblemData *data, const void *const *other,
         bool floating = scalar_info[b->scalar].floating;
         if (!b->bound && !floating)
             continue;
-        // Of two values that are nothing but rounding the one of fewer bits is far larger.
+        // Where both values are nothing but rounding, that of fewer bits is far larger.
         double scale = floating ? fmax(check_scale(b->scalar, b->expect, b->count),
                                        check_scale(b->scalar, other[k], b->count))
                                 : 1;

@@ -194,6 +194,7 @@ typedef struct {
     const Expr *named;       // what the name takes the place of
     const Expr *part[PARTS_MAX];
     int component[PARTS_MAX], n; // parts of a zip that it is made of; n 0: of the element
+    bool tables;                 // the map goes through places again and again
 } Common;
 
 // What a map's element has at component k, itself: k < 0.
@@ -245,15 +246,8 @@ static const Expr *with_lets(Rewrite *rw, const Expr *expr, const Bound *within)
 
 bool calls_function(const Expr *expr, const void *none)
 {
-    if (expr->kind == E_CALL)
-        return !expr->callee->body || expr_find(expr->callee->body, calls_function, NULL);
-    return expr->kind == E_OP && op_info[expr->op].kind >= OPK_EXP;
-}
-
-static bool is_place(const Expr *array)
-{
-    return expr_is(array, P_ARRAY) &&
-           expr_is_use(array->fun->arg[0], array->fun->params[0]);
+    return expr_calls(expr, calls_function, NULL) ||
+           (expr->kind == E_OP && op_info[expr->op].kind >= OPK_EXP);
 }
 
 // Does a map of few elements go through their places, perhaps beside other arrays?
@@ -261,9 +255,9 @@ static bool goes_through_places(const Expr *map)
 {
     const Expr *in = map->arg[0];
     int64_t len;
-    bool places = is_place(in);
+    bool places = is_counting(in);
     for (int i = 0; is_dims(in, P_ZIP, 1) && i < in->narg; i++)
-        places |= is_place(in->arg[i]);
+        places |= is_counting(in->arg[i]);
     return places && arith_is_const(len_of(in, 0), &len) && len < TABLE_LEAST;
 }
 
@@ -292,8 +286,7 @@ static const Expr *with_literals(Rewrite *rw, const Expr *expr, const Bound *bou
 static bool is_of_place(Common *c, const Expr *expr, const Bound *within,
                         const Bound *bound)
 {
-    if (expr->kind == E_LAMBDA || !goes_through_places(c->map) ||
-        !has_function_around(bound) || !type_is_scalar(expr->type) ||
+    if (!c->tables || expr->kind == E_LAMBDA || !type_is_scalar(expr->type) ||
         !expr_find(expr, calls_function, NULL))
         return false;
     c->n = 0;
@@ -302,7 +295,7 @@ static bool is_of_place(Common *c, const Expr *expr, const Bound *within,
     if (!c->value || mentions_bound(c->value, bound) || !note_parts(c, c->value, bound))
         return false;
     for (int i = 0; i < c->n; i++)
-        if (!is_place(c->part[i]))
+        if (!is_counting(c->part[i]))
             return false;
     return c->n > 0;
 }
@@ -335,6 +328,7 @@ static bool find_map(Common *c, const Expr *expr, const Bound *bound)
 {
     if (bound && is_dims(expr, P_MAP, 1)) {
         c->map = expr;
+        c->tables = has_function_around(bound) && goes_through_places(expr);
         if (find_common(c, expr->fun->arg[0], NULL, bound))
             return true;
     }

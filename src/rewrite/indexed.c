@@ -7,7 +7,7 @@
 
 #include "rewrite/internal.h"
 
-static bool is_counting(const Expr *e)
+bool is_counting(const Expr *e)
 {
     return is_dims(e, P_ARRAY, 1) && expr_is_use(e->fun->arg[0], e->fun->params[0]);
 }

@@ -103,6 +103,7 @@ typedef struct {
 enum { LOOKS_MOST = 100000 };
 
 ReadBy around_arg(const Expr *expr, int i, ReadBy around); // around argument i
+bool is_counting(const Expr *expr); // indexed.c: an array of its places, 0, 1, 2, ...
 // product.c: does the expression, a let or a lambda, bind the param?
 bool binds_param(const Expr *expr, const void *param);
 bool divides(Rewrite *rw, int64_t n, const Arith *len);

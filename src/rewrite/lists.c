@@ -9,12 +9,10 @@
 
 #include "rewrite/internal.h"
 
-enum { WORDS_MOST = 64 };
-
-static bool is_small(const Type *type)
+bool is_small_array(const Type *type)
 {
     int64_t words = static_count(type);
-    return type->kind == T_ARRAY && words > 0 && words <= WORDS_MOST &&
+    return type->kind == T_ARRAY && words > 0 && words <= SMALL_MOST &&
            type_elem(type, type_depth(type))->kind == T_SCALAR;
 }
 
@@ -57,7 +55,7 @@ static Expr *all_of(Rewrite *rw, Param *list, const Type *type, const RuleArgs *
     for (int i = 0; i < (tuple ? type->n : 1); i++) {
         const Type *each = tuple ? type->item[i] : type;
         part[i] = component(rw, list, tuple, i);
-        if (!is_small(each))
+        if (!is_small_array(each))
             continue;
         part[i] = copied(rw, each, args->at[0], args->at[1], part[i]);
         if (!held)
@@ -71,9 +69,9 @@ static Expr *all_of(Rewrite *rw, Param *list, const Type *type, const RuleArgs *
 
 static bool has_small(const Type *type)
 {
-    bool found = is_small(type);
+    bool found = is_small_array(type);
     for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
-        found |= is_small(type->item[i]);
+        found |= is_small_array(type->item[i]);
     return found;
 }
 
@@ -84,7 +82,7 @@ static bool is_plain(const Type *type)
     bool plain = !tuple || type->n <= PARTS_MAX;
     for (int i = 0; i < (tuple ? type->n : 1); i++) {
         const Type *item = tuple ? type->item[i] : type;
-        plain = plain && (is_small(item) || !type_holds_array(item));
+        plain = plain && (is_small_array(item) || !type_holds_array(item));
     }
     return plain;
 }

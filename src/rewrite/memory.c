@@ -79,8 +79,6 @@ Expr *rule_nameRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
                         make_lambda(rw, e, named), &in, 1);
 }
 
-enum { PRIVATE_MOST = 64 };
-
 static Expr *private_copy(Rewrite *rw, const Type *type, Expr *in)
 {
     int dims = type_depth(type);
@@ -92,7 +90,7 @@ static Expr *private_copy(Rewrite *rw, const Type *type, Expr *in)
 static bool fits_private(const Type *type)
 {
     int64_t count = static_count(type);
-    return count > 0 && count <= PRIVATE_MOST &&
+    return count > 0 && count <= SMALL_MOST &&
            !type_holds_array(type_elem(type, type_depth(type)));
 }
 

@@ -118,7 +118,9 @@ typedef struct {
 const Expr *under_views(const Expr *expr); // what it shows, unless that is a zip
 // One that is stored however it is read; wanted: RowStages.
 bool is_row_stage(const Expr *expr, const void *wanted);
-bool makes_array(const Expr *expr); // by computing, not in another layout
+bool makes_array(const Expr *expr);    // by computing, not in another layout
+enum { SMALL_MOST = 64 };              // elements of a small array, which an item may have
+bool is_small_array(const Type *type); // of scalars
 // Is a type, or one in a tuple, an array of so many scalars, or of a number not known?
 bool array_is_large(const Type *type, int64_t least);
 enum { TABLE_LEAST = 4096 }; // scalars that are sooner computed than read again and again

@@ -66,7 +66,7 @@ static const char *const of_small[] = {
     "%s |> map(\\v -> v * v + 1.0)",
 };
 
-enum { PROGRAMS = 400, ARRAYS = 5000, N = 96, M = 160 };
+enum { PROGRAMS = 400, ARRAYS = 1000, N = 96, M = 160 };
 
 static const DeviceInfo gpu = {.target = "opencl",
                                .has_double = true,

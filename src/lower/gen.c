@@ -605,7 +605,9 @@ void gen_copy(Lower *l, const View *from, const View *out)
 {
     if (l->failed)
         return;
-    if (from->type->kind == T_TUPLE) {
+    if (out->kind == V_FOLD && out->nindex) {
+        fold_element(l, out->expr, out->env, out->src, from);
+    } else if (from->type->kind == T_TUPLE) {
         for (int i = 0; i < from->type->n; i++)
             gen_copy(l, view_get(l, from, i), view_get(l, out, i));
     } else if (from->type->kind == T_ARRAY && !own_copy(l, from, out)) {
@@ -869,7 +871,7 @@ void gen(Lower *l, const Expr *expr, const Env *env, const View *out)
     if (l->failed)
         return;
     if (out->kind == V_FOLD && out->nindex) {
-        fold_element(l, out->expr, out->env, out->src, eval(l, expr, env));
+        gen_copy(l, eval(l, expr, env), out);
         return;
     }
     const View *place = out;

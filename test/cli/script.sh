@@ -91,6 +91,25 @@ assert np.allclose(vn, 1 / np.sqrt(d / 48), 1e-4) and np.allclose(mn, x.mean(axi
 assert np.allclose(pn, (x[:, ::-1] - (np.arange(16) - 16) // 3) / (5 * d[:, None]), 1e-4)"
     done
 done
+# A sum takes values that a map makes beside others, which are written where they belong.
+cat >"$tmp/beside.fws" <<'EOF'
+def most(a: float, b: float): float = max(a, b) * 0.5 + min(a, b) * 0.5 + (a - b) * 0.125;
+def product(a: [3][3]float, b: [3][3]float): [3][3]float = a |> map(\r -> transpose(b) |> map(\c ->
+  (zip(r, c) |> reduce(\s t -> s + t.0 * t.1, 0)) * 0.3));
+def sides(a: [3][3]float, s: float): [3][3]float = transpose(a) |> map2(\w -> 0.5 * w + 0.5 * s);
+SCALAR scale, x, y, total, larger;
+MATRIX33 a, b, c, turned;
+input a, b, scale, x, y;
+c = product(b, a);
+turned = sides(c, scale);
+total = sum(y);
+larger = most(x, y);
+return total, larger, turned;
+EOF
+for device in host opencl:0; do
+    passes "$device: a sum beside a map" "$FOREWARP" run "$tmp/beside.fws" -s T=37 -d $device --check
+    grep -q "agrees with the reference" "$tmp/stdout" && ok "right" || not_ok "right" "$(cat "$tmp/stdout")"
+done
 for target in opencl c cuda; do
     passes "emit --host" "$FOREWARP" emit "$tmp/order.fws" -s T=67 --host -t $target -o "$tmp/order.c" \
         --device-model nvidia-h200

@@ -1068,21 +1068,33 @@ def vector_step(d, n):
         "let q = zip(v, v) |> map(*) |> reduce(+, 0) in map(\\x -> x / (1 + q), v)",
         f"v |> scan(+, 0) |> map(\\x -> x / {n})",
         "v |> pad(1, 1, clamp) |> slide(3, 1) |> map(\\w -> 0.25*w[0] + 0.5*w[1] + 0.25*w[2])",
+        f"v |> scatter(\\i -> (i * {1 if n % 3 == 0 else 3} + 1) % {n})",
         f"iterate({d.pick(3, 8)}, \\u -> array({n}, \\i -> 0.75 * u[i] + 0.125 * u[(i + {n - 1}) % {n}]), v)",
-        f"iterate({n}, \\u k -> (array({n}, \\i -> if (i + k) % 2 == 0 then min(u[i], u[min(i + 1, {n} - 1)])"
+        f"iterate({min(n, 32)}, \\u k -> (array({n}, \\i -> if (i + k) % 2 == 0 then min(u[i], u[min(i + 1, {n} - 1)])"
         " else max(u[max(i - 1, 0)], u[i])), k + 1), (v, 0)).0"]
     if h:
         ways.append(f"array({n}, \\i -> if i % {2 * h} < {h} then 0.5 * (v[i] + v[i + {h}])"
                     f" else 0.5 * (v[i - {h}] - v[i]))")
-    return d.rng.choice(ways)
+    return d.rng.choice(ways if n <= 128 else ways[2:])  # c is not to be most of the work
 
 
 def instances(d):
     """A function of small arrays for each of many, as of cells, bodies or blocks."""
-    kind = d.pick("float", "float", "float", "double")
     rank = d.pick(1, 2)
     n = d.pick(2, 3, 4, 5, 6, 8) if rank == 2 else d.pick(3, 4, 6, 8, 12, 16, 32)
-    b = d.size("B", d.pick(5, 4099))
+    each_of_many(d, "instances", rank, n, d.pick(5, 4099))
+
+
+def blocks(d):
+    """The same of arrays that are too large for one work-item, as boards, spectra or systems of equations."""
+    rank = d.pick(1, 2)
+    n = d.pick(9, 12, 16, 24, 32, 33) if rank == 2 else d.pick(65, 100, 128, 256, 500, 1024)
+    each_of_many(d, "blocks", rank, n, d.pick(5, 1031))
+
+
+def each_of_many(d, name_of_class, rank, n, count):
+    kind = d.pick("float", "float", "float", "double")
+    b = d.size("B", count)
     small, name = ([n, n], "m") if rank == 2 else ([n], "v")
     shared = array([n, n], kind)
     if rank == 2:
@@ -1106,12 +1118,12 @@ def instances(d):
     else:
         apply_ = f"a |> map(\\{name} ->\n    {body})"
         params = [("a", array([b] + small, kind)), ("c", shared)]
-    d.define("instances", params, apply_)
+    d.define(name_of_class, params, apply_)
 
 
 CLASSES = {f.__name__: f for f in (elementwise, windows, folds, prefixes, rows, contractions,
                                    pipelines, steps, gathers, indexed, keyed, nested,
-                                   fields, instances)}
+                                   fields, instances, blocks)}
 
 
 def write(seed, n, folder):

@@ -22,12 +22,32 @@ static Path flat_elements(DeriveWalk *w, Path at)
     return at;
 }
 
+// A processor has a loop for each row, in which it finds neighbours, where rows are worth
+// one: where the map of the last of them is.
+static Path rows_in_turn(DeriveWalk *w, Path at)
+{
+    enum { ROW_LEAST = 8 };
+    walk_apply_plain(w, RULE_MAP_NEST, at);
+    while (!w->deep && is_map(walk_node(w, at))) {
+        const Expr *inner = walk_node(w, at)->fun->arg[0];
+        int64_t length;
+        if (!is_map(inner) || inner->dims > 1 || type_depth(inner->type) > 1 ||
+            !arith_is_const(inner->type->len, &length) || length < ROW_LEAST ||
+            !walk_apply_plain(w, RULE_MAP_SEQ, at))
+            break;
+        at = walk_below(w, at, CHILD_FUN);
+    }
+    return at;
+}
+
 // Neighbours as vectors where they divide the length: nothing sticks out that way.
 static void derive_elements(DeriveWalk *w, Path at)
 {
     int64_t x = 0, one = 1, all = array_dims(walk_node(w, at)->type);
     if (!is_map(walk_node(w, at)))
         walk_apply(w, RULE_COPY, at, w->rows ? &all : &one, 1);
+    if (w->rows && w->cpu)
+        at = rows_in_turn(w, at);
     if (w->rows)
         at = flat_elements(w, at);
     walk_apply_plain(w, RULE_MAP_NEST, at);
@@ -51,7 +71,8 @@ static bool is_held(const Expr *value)
     while (of->kind == E_GET)
         of = of->arg[0];
     return value->type->kind == T_ARRAY &&
-           (of->kind == E_PARAM || (writes_itself(value) && value->pattern != P_TOLOCAL));
+           (of->kind == E_PARAM || expr_is(of, P_SCATTER) ||
+            (writes_itself(value) && value->pattern != P_TOLOCAL));
 }
 
 // A fold or a prefix by the items of the group: lets around it, one for each level.
@@ -68,12 +89,16 @@ static bool derive_shared(DeriveWalk *w, Path at)
            walk_apply(w, RULE_SCAN_LCL, at, &w->items, 1);
 }
 
+static void derive_loop(DeriveWalk *w, Path at);
+
 // An array is held where all items can read it, or computed where it is read.
 static void derive_value(DeriveWalk *w, Path at)
 {
     const Expr *value = walk_node(w, at);
-    if (w->rows && w->hold && is_held(value)) {
-        derive_elements(w, at);
+    if (w->rows && is_group_loop(value))
+        derive_loop(w, at);
+    else if (w->rows && w->hold && is_held(value)) {
+        derive_elements(w, expr_is(value, P_SCATTER) ? walk_below(w, at, 0) : at);
         walk_apply_plain(w, RULE_HOLD_LOCAL, at);
     }
 }
@@ -129,6 +154,27 @@ void derive_lets(DeriveWalk *w, Path *at, const Param *row,
         hold(w, walk_below(w, *at, 0));
         *at = walk_below(w, *at, 1);
     }
+}
+
+// What a loop begins with, or a step makes: arrays by all items, scalars by each.
+static void derive_state(DeriveWalk *w, Path at)
+{
+    at = walk_under_layout(w, at);
+    const Expr *state = walk_node(w, at);
+    for (int i = 0; state->kind == E_TUPLE && i < state->narg; i++)
+        derive_state(w, walk_below(w, at, i));
+    if (state->type->kind == T_ARRAY)
+        derive_elements(w, at);
+}
+
+// The items of a group take each step of a loop together.
+static void derive_loop(DeriveWalk *w, Path at)
+{
+    Path step = walk_below(w, at, CHILD_FUN);
+    derive_state(w, walk_below(w, at, 0));
+    derive_lets(w, &step, walk_node(w, at)->fun->params[0], derive_value);
+    if (!w->deep)
+        derive_state(w, step);
 }
 
 static void derive_body_of_chain(DeriveWalk *w, Path at, const Param *row)
@@ -195,13 +241,17 @@ static void derive_rows(DeriveWalk *w, Path at, int depth)
 
 bool derive_chain(DeriveWalk *w, Path at)
 {
-    int depth = chain_depth(walk_node(w, at));
-    bool rows = w->rows;
+    const Expr *map = walk_node(w, at);
+    const int depth = chain_depth(map);
+    const DeriveWalk before = *w;
     if (depth) {
-        w->rows = shares_row(w, walk_node(w, at));
+        const bool held = holds_arrays(chain_map(map)->fun->arg[0]);
+        w->rows = held || shares_row(w, map);
+        w->hold |= held;
         derive_rows(w, at, depth);
     }
-    w->rows = rows;
+    w->rows = before.rows;
+    w->hold = before.hold;
     return depth > 0;
 }
 

@@ -180,7 +180,7 @@ static bool fuse_once(DeriveWalk *w, Path at, bool host)
     Path below = walk_below(w, at, 0);
     if (w->deep || !is_map(map) || layout_function(map->fun))
         return false;
-    if (inline_once(w, walk_below(w, at, CHILD_FUN)))
+    if (!holds_arrays(map->fun->arg[0]) && inline_once(w, walk_below(w, at, CHILD_FUN)))
         return true;
     if (expr_is(in, P_SCATTER)) // elements go to their places when they are made
         return walk_apply_plain(w, map->dims > 1 ? RULE_MAP_NEST : RULE_MAP_SCATTER, at);

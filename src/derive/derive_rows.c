@@ -233,6 +233,72 @@ static bool hoist_of_list(DeriveWalk *w, Path *at, const int64_t *stages)
     return rewriter_end(&w->r, &before, found);
 }
 
+// Arrays that a function makes and reads again get names, within the steps of its loops,
+// too.
+static void name_arrays(DeriveWalk *w, Path at)
+{
+    inline_maps(w, at);
+    while (!w->deep) {
+        if (walk_apply_plain(w, RULE_LET_OUT, at))
+            continue;
+        const bool let = walk_node(w, at)->kind == E_LET;
+        if (let && only_reads(under_views(walk_node(w, at)->arg[0])) &&
+            walk_apply_plain(w, RULE_LET_INLINE, at))
+            continue;
+        const Path value = let ? walk_below(w, at, 0) : at;
+        if (walk_apply(w, RULE_NAME_ARRAY, value, (int64_t[]){!let}, 1))
+            continue;
+        if (is_loop_of_arrays(walk_node(w, value)))
+            name_arrays(w, walk_below(w, value, CHILD_FUN));
+        if (!let)
+            break;
+        at = walk_below(w, at, 1);
+    }
+}
+
+// Each array is one map of what it is made of: names within it that nothing reads again go.
+static void fuse_arrays(DeriveWalk *w, Path at)
+{
+    for (bool let = true; let && !w->deep; at = walk_below(w, at, 1)) {
+        let = walk_node(w, at)->kind == E_LET;
+        const Path value = walk_under_layout(w, let ? walk_below(w, at, 0) : at);
+        const Expr *array = w->deep ? NULL : walk_node(w, value);
+        if (array && is_loop_of_arrays(array))
+            fuse_arrays(w, walk_below(w, value, CHILD_FUN));
+        if (array)
+            fuse_maps(w, value);
+        if (!w->deep && is_map(walk_node(w, value))) {
+            inline_maps(w, walk_below(w, value, CHILD_FUN));
+            fuse_maps(w, value);
+        }
+        if (!let)
+            return;
+    }
+}
+
+static bool is_loop_alone(const Expr *expr, const void *none)
+{
+    return is_loop_of_arrays(expr) && !is_group_loop(expr);
+}
+
+// A group that has room for all arrays of an element makes them one after the other; not of
+// windows, which share what they read.
+static bool hold_in_group(DeriveWalk *w, Path at)
+{
+    if (expr_find_pattern(walk_node(w, at)->arg[0], P_SLIDE) ||
+        expr_find(walk_node(w, at)->fun, is_loop_alone, NULL))
+        return false;
+    const Rewriter before = rewriter_hold(&w->r);
+    const Path list = derive_joined(w, at), body = walk_below(w, list, CHILD_FUN);
+    name_arrays(w, body);
+    fuse_arrays(w, body);
+    const Expr *map = w->deep ? NULL : walk_node(w, list);
+    const bool held = map && chain_depth(map) == 1 && holds_arrays(map->fun->arg[0]) &&
+                      !folds_shared_matrix(map) && chain_bytes(map) <= w->room;
+    w->listed |= held && list.n > at.n;
+    return rewriter_end(&w->r, &before, held);
+}
+
 // What a map stores for each row becomes a stage over all rows, from the inside out: every
 // item that reads an element of a scattered row would scatter all of it, and a loop over
 // steps of a long row would be one item's. (A processor's thread has a row in its cache.)
@@ -248,7 +314,8 @@ void derive_stages_of_rows(DeriveWalk *w, Path at)
         derive_stages_of_rows(w, walk_below(w, at, CHILD_FUN));
     expr = w->deep ? NULL : walk_node(w, at);
     if (!expr || !is_map(expr) ||
-        !type_holds_array(type_elem(expr->arg[0]->type, expr->dims)) || is_for_items(expr))
+        !type_holds_array(type_elem(expr->arg[0]->type, expr->dims)) ||
+        is_for_items(expr) || hold_in_group(w, at))
         return;
     const RowStages wanted = stages_wanted(w, expr);
     const int64_t args[] = {wanted.least, wanted.loops, wanted.again, wanted.folds};
@@ -287,7 +354,7 @@ void derive_stages_of_rows(DeriveWalk *w, Path at)
 // that a group would hold: each of its items would have a row.
 static bool is_apart(const Expr *expr)
 {
-    if (is_for_items(expr))
+    if (is_for_items(expr) || (is_map(expr) && holds_arrays(expr->fun->arg[0])))
         return false;
     const Expr *given =
         is_map(expr) && expr->dims == 1 ? expr_behind_lets(expr->fun->arg[0]) : NULL;

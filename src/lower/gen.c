@@ -395,12 +395,6 @@ static const View *eval_reduce(Lower *l, const Expr *expr, const Env *env)
     return gen_fold(l, expr, env, eval(l, expr->arg[0], env), in, NULL, NULL);
 }
 
-static bool is_known(const View *view)
-{
-    return view->kind == V_VALUE && view->value->kind == K_INDEX &&
-           arith_is_const(view->value->arith, NULL);
-}
-
 // Does a state have an array, and no known integer that may say where in it a step is? Then
 // steps need not be written out for it to be in registers.
 static bool is_array_state(const View *state)
@@ -408,7 +402,7 @@ static bool is_array_state(const View *state)
     if (state->kind != V_TUPLE || state->type->kind != T_TUPLE)
         return type_holds_array(state->type);
     for (int i = 0; i < state->type->n; i++)
-        if (is_known(state->item[i]))
+        if (view_is_known(state->item[i], NULL))
             return false;
     return type_holds_array(state->type);
 }
@@ -427,13 +421,17 @@ static const View *next_state(Lower *l, const Expr *value, const Env *env)
         return view_tuple(l, value->type, item);
     }
     const View *known = type_is_integer(value->type) ? eval(l, value, env) : NULL;
-    return known && is_known(known) ? known : materialise(l, value, env, default_space(l));
+    return known && view_is_known(known, NULL)
+               ? known
+               : materialise(l, value, env, default_space(l));
 }
 
 static const View *eval_iterate(Lower *l, const Expr *expr, const Env *env)
 {
     if (!l->kernel)
         return materialise(l, expr, env, MEM_GLOBAL);
+    if (expr_find_pattern(expr->fun, P_MAPLCL))
+        return gen_steps_together(l, expr, env);
     int64_t steps;
     const View *state = eval(l, expr->arg[0], env);
     const Expr *f = expr->fun;

@@ -123,6 +123,9 @@ const View *view_mem(Lower *l, const Buffer *buffer, const Arith *offset, const 
 // Scalars that a part of a buffer takes: its rows may be longer than what is in them.
 const Arith *mem_count(Lower *l, const Buffer *buffer, const Type *type);
 const View *view_value(Lower *l, const KExpr *value);
+bool view_is_known(const View *view, int64_t *value); // an integer
+// steps.c: an iterate whose steps all items of a group take together: the state after it.
+const View *gen_steps_together(Lower *l, const Expr *expr, const Env *env);
 const View *view_var(Lower *l, const Var *var);
 const View *view_tuple(Lower *l, const Type *type, const View *const *item);
 const View *view_fold(Lower *l, const Type *type, const Expr *fold, const Env *env,

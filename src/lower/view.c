@@ -62,6 +62,12 @@ const View *view_var(Lower *l, const Var *var)
     return view;
 }
 
+bool view_is_known(const View *view, int64_t *value)
+{
+    return view->kind == V_VALUE && view->value->kind == K_INDEX &&
+           arith_is_const(view->value->arith, value);
+}
+
 const View *view_tuple(Lower *l, const Type *type, const View *const *item)
 {
     View *view = view_new(l, V_TUPLE, type, NULL);

@@ -57,9 +57,116 @@ static bool folds(const Expr *body, int64_t least)
            (can_share(body->arg[0], least) || folds(body->arg[1], least));
 }
 
+// What a group keeps
+// -----------------------------------------------------------------------
+
+// Scalars of the largest array in a type; 0: there is none, -1: they are not known.
+static int64_t array_scalars(const Type *type)
+{
+    int64_t n = 1, len, most = 0;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++) {
+        n = array_scalars(type->item[i]);
+        most = n < 0 || most < 0 ? -1 : MAX(most, n);
+    }
+    if (type->kind != T_ARRAY)
+        return most;
+    for (; type->kind == T_ARRAY; type = type->elem)
+        n = arith_is_const(type->len, &len) ? MIN(n * MAX(len, 1), INT32_MAX) : INT32_MAX;
+    return n < INT32_MAX ? n : -1;
+}
+
+bool is_group_loop(const Expr *expr)
+{
+    const Expr *step = is_loop_of_arrays(expr) ? expr_behind_lets(expr->fun->arg[0]) : NULL;
+    return step && step->kind != E_OP && arith_is_const(expr->num[0], NULL);
+}
+
+// Does a let name arrays of known lengths that a loop changes, or that are made and read
+// again? The items of a group make them together, and all of them read them. (An item makes
+// and keeps small ones.)
+static bool is_held(const Expr *let)
+{
+    if (let->kind != E_LET || array_scalars(let->arg[0]->type) <= SMALL_MOST)
+        return false;
+    const Expr *value = under_views(expr_behind_lets(let->arg[0]));
+    return is_group_loop(value) || expr_is(value, P_SCATTER) ||
+           (makes_array(value) && !only_reads(value) &&
+            is_read_again(let->arg[1], let->param));
+}
+
+bool holds_arrays(const Expr *body)
+{
+    for (; body->kind == E_LET; body = body->arg[1])
+        if (is_held(body))
+            return true;
+    return false;
+}
+
+// What a function names that depends on its element.
+enum { OWN_MOST = 64 };
+typedef struct {
+    const Expr *map;
+    const Param *at[OWN_MOST];
+    int n;
+} OwnNames;
+
+static bool is_own(const OwnNames *own, const Param *param)
+{
+    for (int i = 0; i < own->n; i++)
+        if (own->at[i] == param)
+            return true;
+    return false;
+}
+
+static bool mentions_own(const OwnNames *own, const Expr *expr)
+{
+    for (int i = 0; i < own->n; i++)
+        if (expr_mentions(expr, own->at[i]))
+            return true;
+    return false;
+}
+
+static bool binds(const Expr *lambda, const void *param)
+{
+    for (int i = 0; lambda->kind == E_LAMBDA && i < lambda->nparam; i++)
+        if (lambda->params[i] == param)
+            return true;
+    return false;
+}
+
+// Is it a large matrix that is the same for all elements?
+static bool is_shared_matrix(const Expr *expr, const void *names)
+{
+    enum { MATRIX_LEAST = 257 };
+    const OwnNames *own = names;
+    return expr->kind == E_PARAM && type_depth(expr->type) > 1 &&
+           array_is_large(expr->type, MATRIX_LEAST) && !is_own(own, expr->param) &&
+           !expr_find(own->map->fun, binds, expr->param);
+}
+
+bool folds_shared_matrix(const Expr *map)
+{
+    OwnNames own = {map, {map->fun->params[0]}, 1};
+    for (const Expr *e = map->fun->arg[0]; e->kind == E_LET && own.n < OWN_MOST;
+         e = e->arg[1])
+        if (mentions_own(&own, e->arg[0]))
+            own.at[own.n++] = e->param;
+    return has_fold(map->fun->arg[0]) &&
+           expr_find(map->fun->arg[0], is_shared_matrix, &own);
+}
+
+static int64_t held_length(const Expr *body)
+{
+    int64_t most = 0;
+    for (; body->kind == E_LET; body = body->arg[1])
+        if (is_held(body))
+            most = MAX(most, array_scalars(body->arg[0]->type));
+    return most;
+}
+
 bool is_chain_body(const Expr *body)
 {
-    return folds(body, chain_least(body)) &&
+    return (folds(body, chain_least(body)) || holds_arrays(body)) &&
            !expr_find(body, is_alone, &(int64_t){chain_least(body)});
 }
 
@@ -76,7 +183,7 @@ int chain_depth(const Expr *map)
 {
     for (int depth = 1; depth <= DIMS_MAX && is_map(map) && map->dims == 1; depth++) {
         const Expr *body = map->fun->arg[0];
-        if (folds(body, chain_least(body)))
+        if (folds(body, chain_least(body)) || holds_arrays(body))
             return is_chain_body(body) && !is_for_items(map) ? depth : 0;
         body = under_layout(body);
         if (!is_map(body) || !expr_mentions(body->arg[0], map->fun->params[0]) ||
@@ -298,12 +405,13 @@ int64_t chain_length(const Expr *map, LengthOf *length, const void *user)
     map = chain_map(map);
     Longest longest = {length, user, 0};
     expr_each(map->fun->arg[0], note_longest, &longest);
-    return longest.most;
+    return MAX(longest.most, held_length(map->fun->arg[0]));
 }
 
 int64_t chain_scan_bytes(const Expr *map)
 {
-    return scan_bytes(map->fun->arg[0], false);
+    return holds_arrays(chain_map(map)->fun->arg[0]) ? chain_bytes(map)
+                                                     : scan_bytes(map->fun->arg[0], false);
 }
 
 // Is an array of scalars read by a map of it, element by element, and by nothing else that
@@ -348,17 +456,29 @@ static bool takes_place(HeldArrays *held, const Expr *let)
     return false;
 }
 
+// Of the arrays that the names of a function stand for; those that a loop changes are there
+// twice.
+static int64_t held_bytes(HeldArrays *held, const Expr *e)
+{
+    int64_t bytes = 0;
+    for (; e->kind == E_LET; e = e->arg[1]) {
+        const bool loop = is_loop_of_arrays(e->arg[0]);
+        if (loop)
+            bytes +=
+                2 * bytes_of(e->param->type) + held_bytes(held, e->arg[0]->fun->arg[0]);
+        if (loop || e->param->type->kind != T_ARRAY || takes_place(held, e))
+            continue;
+        bytes += bytes_of(e->param->type);
+        if (held->n < HELD_MOST)
+            held->array[held->n++] = e->param;
+    }
+    return bytes;
+}
+
 int64_t chain_bytes(const Expr *map)
 {
     map = chain_map(map);
-    int64_t bytes = bytes_of(map->arg[0]->type->elem) + scan_bytes(map->fun->arg[0], true);
     HeldArrays held = {{map->fun->params[0]}, 1};
-    for (const Expr *e = map->fun->arg[0]; e->kind == E_LET; e = e->arg[1]) {
-        if (e->param->type->kind != T_ARRAY || takes_place(&held, e))
-            continue;
-        bytes += bytes_of(e->param->type);
-        if (held.n < HELD_MOST)
-            held.array[held.n++] = e->param;
-    }
-    return bytes;
+    return bytes_of(map->arg[0]->type->elem) + scan_bytes(map->fun->arg[0], true) +
+           held_bytes(&held, map->fun->arg[0]);
 }

@@ -57,8 +57,7 @@ bool is_kept_array(const Expr *let)
 
 static bool has_kept_array(const Expr *expr, const void *none)
 {
-    return is_kept_array(expr) ||
-           (expr_is(expr, P_ITERATE) && type_holds_array(expr->type));
+    return is_kept_array(expr) || is_loop_of_arrays(expr);
 }
 
 // Is it an array, or a fold, that is too long for an item?

@@ -23,6 +23,15 @@ enum { ALONE_MOST = 16 }; // elements that an item folds by itself
 bool chain_shares(const Expr *expr);
 // Is it what the function of such a map computes: folds or prefixes, shared by items?
 bool is_chain_body(const Expr *body);
+// Is it a loop of arrays, of a known number of steps that none of them ends, so that a
+// group can take them together?
+bool is_group_loop(const Expr *expr);
+// Does such a body name arrays that a loop changes, or that are made and read again? They
+// are the group's, which holds them.
+bool holds_arrays(const Expr *body);
+// Does the function of a map fold, and read a large matrix that all elements share? The two
+// are a product of all elements then, whose items read each row of it for many.
+bool folds_shared_matrix(const Expr *map);
 // The bytes of all arrays of such a map that a group may hold.
 int64_t chain_bytes(const Expr *map);
 int64_t chain_length(const Expr *map, LengthOf *length,

@@ -228,6 +228,8 @@ static int run_plain(const Problem *problem, bool bounded, ProblemData *const *d
     DeviceInfo info = *runner_device(site->runner);
     info.shuffle = info.in_order = false; // of numbers with bounds
     info.matrix = 0;
+    if (bounded) // a bound beside each number
+        info.local_bytes /= 2;
     // Without bounds its order is that of the points, which leave generic sizes open.
     Derivation *derivation =
         derive_new(bounded ? problem->bound : problem->general, &info, diags);

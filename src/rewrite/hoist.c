@@ -542,3 +542,53 @@ Expr *rule_hoistStage(Rewrite *rw, const Expr *at, const RuleArgs *args)
     bool found = find_stage(&c, &wanted, &given, body, NULL, (ReadBy){.looks = &looks});
     return found ? named_outside(&c, at) : NULL;
 }
+
+// Naming arrays --------------------------------------------------------------------------
+
+bool is_loop_of_arrays(const Expr *expr)
+{
+    return expr_is(expr, P_ITERATE) && type_holds_array(expr->type);
+}
+
+bool only_reads(const Expr *array)
+{
+    const Expr *e = array->fun ? expr_behind_lets(array->fun->arg[0]) : array;
+    while (e->kind == E_GET)
+        e = e->arg[0];
+    return e->kind == E_AT;
+}
+
+// The first in an expression that is made once where it has a name and again and again
+// else, and is the same for all that is bound on the way to it; not all of the expression.
+static const Expr *free_array(const Expr *expr, const Expr *all, const Bound *bound,
+                              ReadBy around)
+{
+    const bool stored = expr_is(expr, P_SCATTER) || is_loop_of_arrays(expr) ||
+                        (around.again && makes_array(expr) && !only_reads(expr));
+    if (stored && expr != all && !mentions_bound(expr, bound))
+        return expr;
+    const Expr *found = NULL;
+    for (int i = 0; i < expr->narg && !found && !expr_guards(expr, i); i++) {
+        Bound own;
+        found = free_array(expr->arg[i], all, bound_around(expr, i, bound, &own),
+                           around_arg(expr, i, around));
+    }
+    return expr->fun && !found
+               ? free_array(expr->fun, all, bound, (ReadBy){.looks = around.looks})
+               : found;
+}
+
+Expr *rule_nameArray(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    int looks = LOOKS_MOST;
+    if (at->kind == E_LAMBDA || at->kind == E_LET)
+        return NULL;
+    const Expr *array = args->at[0] && is_loop_of_arrays(at)
+                            ? at
+                            : free_array(at, at, NULL, (ReadBy){.looks = &looks});
+    if (!array)
+        return NULL;
+    Param *name = fresh(rw, "all");
+    return expr_let(rw->ir, name, copy_of(rw, array),
+                    with_name(rw, copy_of(rw, at), array, name));
+}

@@ -118,6 +118,8 @@ typedef struct {
 const Expr *under_views(const Expr *expr); // what it shows, unless that is a zip
 // One that is stored however it is read; wanted: RowStages.
 bool is_row_stage(const Expr *expr, const void *wanted);
+bool is_loop_of_arrays(const Expr *expr);
+bool only_reads(const Expr *array);    // are its elements read elsewhere, and nothing else?
 bool makes_array(const Expr *expr);    // by computing, not in another layout
 enum { SMALL_MOST = 64 };              // elements of a small array, which an item may have
 bool is_small_array(const Type *type); // of scalars

@@ -521,6 +521,17 @@ static const Instance instances[] = {
      "def p(x: [N][M]int) = map(\\r -> map(\\v -> reduce(max, v, r) + reduce(+, 0, r), r), "
      "x)",
      "f", "12"},
+    {"nameArray",
+     "def p(x: [N][M]int) = map(\\r -> r |> map(\\v -> v * v) |> slide(2, 1) |> map(\\w -> "
+     "w[0] + w[1]), x)",
+     "f", "0"},
+    {"nameArray",
+     "def p(x: [N][M]int) = map(\\r -> iterate(3, \\s -> map(\\v -> 2 * v, s), r), x)", "f",
+     "1"},
+    {"nameArray",
+     "def p(x: [N][M]int) = map(\\r -> r |> map(\\v -> v + 1) |> scatter(\\i -> M - 1 - i) "
+     "|> map(\\v -> 2 * v), x)",
+     "f", "0"},
     {"hoistMap",
      "def p(x: [N][M]int) = map(\\r -> map(\\q -> reduce(+, 0, r) * reduce(+, 1, q), x), "
      "x)",

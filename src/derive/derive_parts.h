@@ -37,6 +37,8 @@ typedef struct {
     bool scan_columns;      // there are prefixes of columns
     int64_t order, ordered; // bytes of an element of folds that keep their order; how many
     bool rows;              // a chain of nests, of which some fold
+    bool held;              // of arrays that a group keeps
+    bool held_rows;         // an item folds a row of one
     int64_t fold;           // length of folds that are all that a chain does; 0: none
     int64_t folds;          // how many there are of them
     bool columns;           // what neighbouring ones read are neighbours

@@ -167,6 +167,8 @@ static void note_map(Shape *shape, Expr *map)
     if (chain_depth(map)) {
         shape->rows = true;
         shape->near |= reads_near(map);
+        shape->held |= holds_arrays(chain_map(map)->fun->arg[0]);
+        shape->held_rows |= reads_held_rows(map);
         note_folds(shape, map);
         note_scan_rows(shape, map);
         int64_t row = chain_length(map, usual_length, shape->program);
@@ -860,6 +862,7 @@ KernelOptions derive_options(const Derivation *d, const Point *point)
     options.all_loads = derive_word(d, point, "loads", "all");
     options.images = derive_word(d, point, "scheme", "image");
     options.padded = derive_word(d, point, "scheme", "padded");
+    options.apart = derive_word(d, point, "banks", "apart");
     // Items that go through a row each have several loads on their way.
     bool items =
         derive_word(d, point, "fold", "item") || derive_word(d, point, "fold", "near");

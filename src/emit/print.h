@@ -32,6 +32,7 @@ struct Target {
     void (*put_head)(Buf *out, const Program *program, const Uses *uses);
     void (*put_start)(Printer *p, const Kernel *kernel);
     const char *function, *global, *local, *byte, *restricted, *barrier, *shuffle;
+    const char *warp_barrier;
     const char *follow, *callee;
     const char *local_pointer, *align, *align_close;
     int align_least;

@@ -617,7 +617,9 @@ static void put_barrier(Printer *p, const Stm *stm)
     if (p->kernel->group) // stores that other than items read
         put_line(p, "fw_fence();");
     if (p->target->barrier)
-        put_line(p, "%s;", p->target->barrier);
+        put_line(p, "%s;",
+                 stm->warp && p->target->warp_barrier ? p->target->warp_barrier
+                                                      : p->target->barrier);
     else
         put_line(p, "barrier(%s);", fence);
 }

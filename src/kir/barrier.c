@@ -32,11 +32,14 @@ typedef struct {
 typedef struct {
     Arena *arena;
     const int64_t *local; // the shape of the work-group
+    bool warps;           // whose dimension x is a warp
     VEC(Access) accesses;
     VEC(Event) events;
     VEC(const Stm *) loops;
     int words; // of a set of accesses
 } Flow;
+
+enum { WARP_ITEMS = 32 };
 
 // Collecting --------------------------------------------------------------------------
 
@@ -257,6 +260,30 @@ static bool conflict(const Flow *f, const Access *a, const Access *b)
              access_is_own(a, f->local));
 }
 
+// How far elements of neighbours along dimension y of the group lie apart; 0: not known.
+static int64_t between_rows(const Access *a)
+{
+    const bool sum = a->index->kind == A_SUM;
+    for (int i = 0; sum && i < a->nloop; i++)
+        for (int k = 0; a->loops[i]->loop == LOOP_LCL && a->loops[i]->dim == 1 &&
+                        a->loops[i]->form == FORM_ONCE && k < a->index->n;
+             k++)
+            if (a->index->term[k].arg == a->loops[i]->iter)
+                return a->index->term[k].coef;
+    return 0;
+}
+
+// Are they by items of one warp, each of which has a row of the memory of the group, if
+// there are several?
+static bool within_warp(const Flow *f, const Access *a, const Access *b)
+{
+    int64_t count, row = between_rows(a);
+    return f->warps && f->local[2] == 1 &&
+           (f->local[1] == 1 ||
+            (row > 0 && row == between_rows(b) &&
+             arith_is_const(a->buffer->count, &count) && count == row * f->local[1]));
+}
+
 static bool has(const uint64_t *set, int i)
 {
     return set[i / 64] >> i % 64 & 1;
@@ -280,6 +307,19 @@ static bool needed(Flow *f, int event)
     return local || global;
 }
 
+// Do only items of the same warp meet in memory, wherever in the kernel? One that others
+// pass would not keep apart what comes before it and what comes after the next one.
+static bool only_warps_meet(const Flow *f)
+{
+    const Access *access = f->accesses.at;
+    for (int i = 0; i < f->accesses.len; i++)
+        for (int j = i; j < f->accesses.len; j++)
+            if (conflict(f, &access[i], &access[j]) &&
+                !within_warp(f, &access[i], &access[j]))
+                return false;
+    return true;
+}
+
 static void sweep(Block *block)
 {
     int kept = 0;
@@ -297,12 +337,18 @@ void pass_barriers(Pass *pass, Kernel *kernel)
 {
     if (!block_any(&kernel->body, stm_is_barrier, NULL))
         return;
-    Flow f = {.arena = arena_new(), .local = kernel->local};
+    Flow f = {.arena = arena_new(),
+              .local = kernel->local,
+              .warps = kernel->local[0] == WARP_ITEMS && !kernel->any_group};
     collect(&f, &kernel->body);
     f.words = (f.accesses.len + 63) / 64;
-    for (int i = 0; i < f.events.len; i++)
+    const bool warp = f.warps && only_warps_meet(&f);
+    for (int i = 0; i < f.events.len; i++) {
+        if (f.events.at[i].barrier)
+            f.events.at[i].barrier->warp = warp;
         if (f.events.at[i].barrier && !needed(&f, i))
             f.events.at[i].barrier = NULL;
+    }
     arena_free(f.arena);
     sweep(&kernel->body);
 }

@@ -157,6 +157,7 @@ struct Stm {
     bool items;  // FOR that is SEQ: of items, so no iteration needs another
     bool simd;   // FOR: iterations may be lanes of vectors, which join what they carry
     bool fence_local, fence_global; // BARRIER
+    bool warp;                      // only items of a warp of 32 wait for each other
     bool atomic; // STORE of an operation on what is there and another value: one update
     bool async; // STORE of a LOAD: goes on by itself; waited for by its item, then for all;
                 // MATRIX: is only begun
@@ -213,6 +214,7 @@ typedef struct {
     bool as_written;   // no pass joins loops or accesses, or removes an access
     bool images;       // inputs are read as images, where all reads are of single elements
     bool interior;     // split work-items into interior and border
+    bool apart;        // rows of arrays that a group holds begin in different banks
     bool padded;       // rows of tiles in local memory are apart as their banks want it
     bool lists;        // tiles in local memory are lists, of an element for each item
     int64_t item[3];   // of padded tiles: neighbouring outputs of an item; 0: 1

@@ -155,6 +155,28 @@ bool folds_shared_matrix(const Expr *map)
            expr_find(map->fun->arg[0], is_shared_matrix, &own);
 }
 
+// Is it a map of what is folded of each row of an array, an even number of words long?
+static bool folds_rows(const Expr *expr, const void *none)
+{
+    const Expr *in = is_map(expr) && expr->dims == 1 ? expr->arg[0] : NULL;
+    for (int i = 0; in && i < (is_zip(in, 1) ? in->narg : 1); i++) {
+        const Expr *array = is_zip(in, 1) ? in->arg[i] : in;
+        const Type *row = array->kind == E_PARAM ? array->type->elem : NULL;
+        int64_t length;
+        if (row && row->kind == T_ARRAY && row->elem->kind == T_SCALAR &&
+            arith_is_const(row->len, &length) && length % 2 == 0 &&
+            has_fold(expr->fun->arg[0]))
+            return true;
+    }
+    return false;
+}
+
+bool reads_held_rows(const Expr *map)
+{
+    const Expr *body = chain_map(map)->fun->arg[0];
+    return holds_arrays(body) && expr_find(body, folds_rows, NULL);
+}
+
 static int64_t held_length(const Expr *body)
 {
     int64_t most = 0;

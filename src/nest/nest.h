@@ -29,6 +29,9 @@ bool is_group_loop(const Expr *expr);
 // Does such a body name arrays that a loop changes, or that are made and read again? They
 // are the group's, which holds them.
 bool holds_arrays(const Expr *body);
+// Do items of a group that holds arrays fold a row of one each, which lies in the banks of
+// every other one?
+bool reads_held_rows(const Expr *map);
 // Does the function of a map fold, and read a large matrix that all elements share? The two
 // are a product of all elements then, whose items read each row of it for many.
 bool folds_shared_matrix(const Expr *map);

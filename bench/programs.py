@@ -1102,7 +1102,7 @@ def each_of_many(d, name_of_class, rank, n, count):
                  "a |> map(\\r -> transpose(b) |> map(\\q -> zip(r, q) |> map(*) |> reduce(+, 0)))")
     steps = [(matrix_step if rank == 2 else vector_step)(d, n) for _ in range(d.rng.randint(1, 4))]
     lets = [f"let {name} = {step} in" for step in steps]
-    if d.often(0.3):  # a table
+    if d.often(0.3) and n <= 128:  # a table
         lets.insert(0, f"let c = array2({n}, {n}, \\i j -> cos({kind}(i * (2 * j + 1)) * 0.1) * 0.5) in")
     total = {1: f"reduce(+, 0, {name})", 2: f"{name} |> join |> reduce(max, {LEAST[kind]})"}[rank]
     first = name + "[0]" * rank

@@ -134,12 +134,14 @@ static bool is_inlined(const Expr *let)
             !is_read_again(let->arg[1], let->param));
 }
 
-// Maps that have names, and are read once, are one with those that read them.
-static void inline_maps(DeriveWalk *w, Path at)
+// Maps that have names, and are read once, are one with those that read them; products are
+// not, if they are to be kept.
+static void inline_maps(DeriveWalk *w, Path at, bool products)
 {
     while (!w->deep &&
            (walk_apply_plain(w, RULE_LET_OUT, at) || walk_node(w, at)->kind == E_LET))
         if (walk_node(w, at)->kind != E_LET || !is_inlined(walk_node(w, at)) ||
+            (products && folds_matrix(walk_node(w, at)->arg[0])) ||
             !walk_apply_plain(w, RULE_LET_INLINE, at))
             at = walk_below(w, at, 1);
 }
@@ -237,7 +239,7 @@ static bool hoist_of_list(DeriveWalk *w, Path *at, const int64_t *stages)
 // too.
 static void name_arrays(DeriveWalk *w, Path at)
 {
-    inline_maps(w, at);
+    inline_maps(w, at, true);
     while (!w->deep) {
         if (walk_apply_plain(w, RULE_LET_OUT, at))
             continue;
@@ -268,7 +270,7 @@ static void fuse_arrays(DeriveWalk *w, Path at)
         if (array)
             fuse_maps(w, value);
         if (!w->deep && is_map(walk_node(w, value))) {
-            inline_maps(w, walk_below(w, value, CHILD_FUN));
+            inline_maps(w, walk_below(w, value, CHILD_FUN), false);
             fuse_maps(w, value);
         }
         if (!let)
@@ -294,9 +296,27 @@ static bool hold_in_group(DeriveWalk *w, Path at)
     fuse_arrays(w, body);
     const Expr *map = w->deep ? NULL : walk_node(w, list);
     const bool held = map && chain_depth(map) == 1 && holds_arrays(map->fun->arg[0]) &&
-                      !folds_shared_matrix(map) && chain_bytes(map) <= w->room;
+                      shared_stage(map) < 0 && chain_bytes(map) <= w->room;
     w->listed |= held && list.n > at.n;
     return rewriter_end(&w->r, &before, held);
+}
+
+// A product of all elements with a matrix that they share is a stage of its own, and so is
+// what a group holds before it.
+static bool part_at_shared(DeriveWalk *w, Path at)
+{
+    const Path body = walk_below(w, at, CHILD_FUN);
+    if (walk_node(w, at)->dims > 1)
+        return false;
+    const Rewriter before = rewriter_hold(&w->r);
+    name_arrays(w, body);
+    fuse_arrays(w, body);
+    bool ok = !w->deep && holds_arrays(walk_node(w, body));
+    while (ok && !w->deep && shared_stage(walk_node(w, at)) > 1)
+        ok = walk_apply_plain(w, RULE_LET_IN, body);
+    ok = ok && !w->deep && shared_stage(walk_node(w, at)) >= 0 &&
+         walk_apply_plain(w, RULE_MAP_FISSION_LET, at);
+    return rewriter_end(&w->r, &before, ok);
 }
 
 // What a map stores for each row becomes a stage over all rows, from the inside out: every
@@ -324,7 +344,8 @@ void derive_stages_of_rows(DeriveWalk *w, Path at)
         derive_stages_of_rows(w, at);
         return;
     }
-    if (walk_apply(w, RULE_HOIST_STAGE, at, args, 4) || hoist_of_list(w, &at, args) ||
+    if (part_at_shared(w, at) || walk_apply(w, RULE_HOIST_STAGE, at, args, 4) ||
+        hoist_of_list(w, &at, args) ||
         (is_stage_of_lets(walk_node(w, at)->fun->arg[0], &wanted) &&
          walk_apply_plain(w, RULE_MAP_FISSION_LET, at))) {
         Path rest = walk_below(w, at, 1);
@@ -337,7 +358,7 @@ void derive_stages_of_rows(DeriveWalk *w, Path at)
     Path body = walk_below(w, at, CHILD_FUN);
     const bool goes_again = folds_row(walk_node(w, body)) && !wanted.folds;
     if (!goes_again) // not through a row that a group holds
-        inline_maps(w, body);
+        inline_maps(w, body, false);
     if (is_row_stage(walk_node(w, walk_below_lets(w, body)), &wanted)) {
         if (walk_apply_plain(w, RULE_JOIN_SCATTER, at) ||
             (wanted.loops && walk_apply_plain(w, RULE_ITERATE_ROWS, at))) {

@@ -553,8 +553,9 @@ static void add_lists(Derivation *d, Diags *diags)
     bytes = MAX(bytes, items);
     if (!bytes)
         return;
+    enum { APART = 2 * 16 }; // between elements that are read, and that are written
     space_add_words(d->space, "lists", (const char *const[]){"direct", "tiles"}, 2);
-    constrain(d, diags, "lists == 'direct' or lx * %lld <= %lld", (long long)bytes,
+    constrain(d, diags, "lists == 'direct' or lx * %lld <= %lld", (long long)bytes + APART,
               (long long)d->device.local_bytes);
     for (int x = 1; x < d->shape.dims; x++) {
         constrain(d, diags, "lists == 'direct' or l%s == 1", axis[x]);

@@ -134,25 +134,40 @@ static bool binds(const Expr *lambda, const void *param)
     return false;
 }
 
-// Is it a large matrix that is the same for all elements?
-static bool is_shared_matrix(const Expr *expr, const void *names)
+static bool is_matrix(const Expr *expr, const void *none)
 {
     enum { MATRIX_LEAST = 257 };
-    const OwnNames *own = names;
     return expr->kind == E_PARAM && type_depth(expr->type) > 1 &&
-           array_is_large(expr->type, MATRIX_LEAST) && !is_own(own, expr->param) &&
+           array_is_large(expr->type, MATRIX_LEAST);
+}
+
+bool folds_matrix(const Expr *value)
+{
+    return has_fold(value) && expr_find(value, is_matrix, NULL);
+}
+
+// Is it a matrix that is the same for all elements?
+static bool is_shared_matrix(const Expr *expr, const void *names)
+{
+    const OwnNames *own = names;
+    return is_matrix(expr, NULL) && !is_own(own, expr->param) &&
            !expr_find(own->map->fun, binds, expr->param);
 }
 
-bool folds_shared_matrix(const Expr *map)
+int shared_stage(const Expr *map)
 {
     OwnNames own = {map, {map->fun->params[0]}, 1};
-    for (const Expr *e = map->fun->arg[0]; e->kind == E_LET && own.n < OWN_MOST;
-         e = e->arg[1])
-        if (mentions_own(&own, e->arg[0]))
+    const Expr *e = map->fun->arg[0];
+    for (int stage = 0; own.n < OWN_MOST; stage++, e = e->arg[1]) {
+        const Expr *value = e->kind == E_LET ? e->arg[0] : e;
+        if (has_fold(value) && expr_find(value, is_shared_matrix, &own))
+            return stage;
+        if (e->kind != E_LET)
+            break;
+        if (mentions_own(&own, value))
             own.at[own.n++] = e->param;
-    return has_fold(map->fun->arg[0]) &&
-           expr_find(map->fun->arg[0], is_shared_matrix, &own);
+    }
+    return -1;
 }
 
 // Is it a map of what is folded of each row of an array, an even number of words long?

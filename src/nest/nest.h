@@ -32,9 +32,11 @@ bool holds_arrays(const Expr *body);
 // Do items of a group that holds arrays fold a row of one each, which lies in the banks of
 // every other one?
 bool reads_held_rows(const Expr *map);
-// Does the function of a map fold, and read a large matrix that all elements share? The two
-// are a product of all elements then, whose items read each row of it for many.
-bool folds_shared_matrix(const Expr *map);
+bool folds_matrix(const Expr *value); // does it fold, and read a large matrix?
+// Which let of a map's function, or what follows them, is the first to fold and to read a
+// large matrix that all elements share? It is a product of all elements then, whose items
+// read each row of the matrix for many. -1: there is none.
+int shared_stage(const Expr *map);
 // The bytes of all arrays of such a map that a group may hold.
 int64_t chain_bytes(const Expr *map);
 int64_t chain_length(const Expr *map, LengthOf *length,

@@ -95,6 +95,15 @@ Expr *rule_letSwap(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return expr_let(rw->ir, second->param, second->arg[0], rest);
 }
 
+Expr *rule_letIn(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    const Expr *second = at->kind == E_LET ? at->arg[1] : at;
+    if (second == at || second->kind != E_LET || expr_mentions(second->arg[1], at->param))
+        return NULL;
+    Expr *value = expr_let(rw->ir, at->param, at->arg[0], second->arg[0]);
+    return expr_let(rw->ir, second->param, value, second->arg[1]);
+}
+
 // What one map reads instead of several zips: each array once ---------------------------
 
 typedef struct {

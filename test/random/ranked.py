@@ -44,7 +44,7 @@ DEVICE = ["--device-model", "nvidia-a100"]
 ELEMENTS = 2**22  # about as many as the sizes of a program of a class multiply to
 LARGE = 2**24  # the same, for points that are to be launched
 LAUNCHED = 12  # random points of each program
-LOCAL, GROUP, GROUPS, KEPT = 48 << 10, 1024, 65535, 512 << 10  # the limits of the device
+LOCAL, GROUP, GROUPS, KEPT = 163 << 10, 1024, 65535, 512 << 10  # the limits of the device, for a launch that asks
 CLASSES = [*population.CLASSES, None]  # None: programs.py
 
 

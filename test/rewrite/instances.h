@@ -294,6 +294,11 @@ static const Instance instances[] = {
     {"letSwap",
      "def p(x: [N]int) = let a = map(twice, x) in let b = drop(1, x) in (b, a, x)", "root",
      ""},
+    {"letIn",
+     "def p(x: [N]int, y: [N]int) = let a = map(twice, x) in let b = zip(a, y) |> map(+) "
+     "in "
+     "map(\\v -> v * v, b)",
+     "root", ""},
     {"letTuple",
      "def p(x, y: [N]int) = let a = map(twice, x) in let b = map(mix, zip(x, y)) in\n"
      "  map(mix, zip(b, a))",

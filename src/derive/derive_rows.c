@@ -278,16 +278,25 @@ static void fuse_arrays(DeriveWalk *w, Path at)
     }
 }
 
+// Are its elements windows, which share what they read?
+static bool has_windows(const Expr *in)
+{
+    bool found = expr_is(in, P_SLIDE);
+    const bool view = in->kind == E_PATTERN && pattern_info[in->pattern].group == G_VIEW;
+    for (int i = 0; view && i < in->narg && !found; i++)
+        found = has_windows(in->arg[i]);
+    return found;
+}
+
 static bool is_loop_alone(const Expr *expr, const void *none)
 {
     return is_loop_of_arrays(expr) && !is_group_loop(expr);
 }
 
-// A group that has room for all arrays of an element makes them one after the other; not of
-// windows, which share what they read.
+// A group that has room for all arrays of an element makes them one after the other.
 static bool hold_in_group(DeriveWalk *w, Path at)
 {
-    if (expr_find_pattern(walk_node(w, at)->arg[0], P_SLIDE) ||
+    if (has_windows(walk_node(w, at)->arg[0]) ||
         expr_find(walk_node(w, at)->fun, is_loop_alone, NULL))
         return false;
     const Rewriter before = rewriter_hold(&w->r);
@@ -306,7 +315,7 @@ static bool hold_in_group(DeriveWalk *w, Path at)
 static bool part_at_shared(DeriveWalk *w, Path at)
 {
     const Path body = walk_below(w, at, CHILD_FUN);
-    if (walk_node(w, at)->dims > 1)
+    if (walk_node(w, at)->dims > 1 || shared_stage(walk_node(w, at)) < 0)
         return false;
     const Rewriter before = rewriter_hold(&w->r);
     name_arrays(w, body);

@@ -243,8 +243,11 @@ static void name_arrays(DeriveWalk *w, Path at)
     while (!w->deep) {
         if (walk_apply_plain(w, RULE_LET_OUT, at))
             continue;
-        const bool let = walk_node(w, at)->kind == E_LET;
-        if (let && only_reads(under_views(walk_node(w, at)->arg[0])) &&
+        const Expr *expr = walk_node(w, at);
+        const bool let = expr->kind == E_LET;
+        if (let &&
+            (only_reads(under_views(expr->arg[0])) ||
+             !expr_uses(expr->arg[1], expr->param)) &&
             walk_apply_plain(w, RULE_LET_INLINE, at))
             continue;
         const Path value = let ? walk_below(w, at, 0) : at;
@@ -320,7 +323,8 @@ static bool part_at_shared(DeriveWalk *w, Path at)
     const Rewriter before = rewriter_hold(&w->r);
     name_arrays(w, body);
     fuse_arrays(w, body);
-    bool ok = !w->deep && holds_arrays(walk_node(w, body));
+    bool ok = !w->deep && holds_arrays(walk_node(w, body)) &&
+              expr_mentions(walk_node(w, body)->arg[0], walk_node(w, at)->fun->params[0]);
     while (ok && !w->deep && shared_stage(walk_node(w, at)) > 1)
         ok = walk_apply_plain(w, RULE_LET_IN, body);
     ok = ok && !w->deep && shared_stage(walk_node(w, at)) >= 0 &&

@@ -154,13 +154,24 @@ static bool is_shared_matrix(const Expr *expr, const void *names)
            !expr_find(own->map->fun, binds, expr->param);
 }
 
+// Is it a product of matrices that are large enough for items to have several of its rows
+// and columns? (In a group each item reads two numbers for each product it adds.)
+static bool is_large_product(const Expr *value)
+{
+    enum { PRODUCT_LEAST = 1024 };
+    const Expr *inner = is_map(value) && value->dims == 1 ? value->fun->arg[0] : NULL;
+    return inner && is_map(inner) && folds_pairs(value, inner) &&
+           array_is_large(value->type, PRODUCT_LEAST);
+}
+
 int shared_stage(const Expr *map)
 {
     OwnNames own = {map, {map->fun->params[0]}, 1};
     const Expr *e = map->fun->arg[0];
     for (int stage = 0; own.n < OWN_MOST; stage++, e = e->arg[1]) {
         const Expr *value = e->kind == E_LET ? e->arg[0] : e;
-        if (has_fold(value) && expr_find(value, is_shared_matrix, &own))
+        if ((has_fold(value) && expr_find(value, is_shared_matrix, &own)) ||
+            is_large_product(value))
             return stage;
         if (e->kind != E_LET)
             break;

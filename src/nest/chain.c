@@ -57,8 +57,7 @@ static bool folds(const Expr *body, int64_t least)
            (can_share(body->arg[0], least) || folds(body->arg[1], least));
 }
 
-// What a group keeps
-// -----------------------------------------------------------------------
+// What a group keeps ----------------------------------------------------------------
 
 // Scalars of the largest array in a type; 0: there is none, -1: they are not known.
 static int64_t array_scalars(const Type *type)
@@ -504,8 +503,8 @@ static bool takes_place(HeldArrays *held, const Expr *let)
     return false;
 }
 
-// Of the arrays that the names of a function stand for; those that a loop changes are there
-// twice.
+// Of the arrays that the names of a function stand for. Those that a loop changes are there
+// twice, and so are those that its steps name, of which two are written out.
 static int64_t held_bytes(HeldArrays *held, const Expr *e)
 {
     int64_t bytes = 0;
@@ -513,7 +512,7 @@ static int64_t held_bytes(HeldArrays *held, const Expr *e)
         const bool loop = is_loop_of_arrays(e->arg[0]);
         if (loop)
             bytes +=
-                2 * bytes_of(e->param->type) + held_bytes(held, e->arg[0]->fun->arg[0]);
+                2 * (bytes_of(e->param->type) + held_bytes(held, e->arg[0]->fun->arg[0]));
         if (loop || e->param->type->kind != T_ARRAY || takes_place(held, e))
             continue;
         bytes += bytes_of(e->param->type);

@@ -511,8 +511,8 @@ static int64_t held_bytes(HeldArrays *held, const Expr *e)
     for (; e->kind == E_LET; e = e->arg[1]) {
         const bool loop = is_loop_of_arrays(e->arg[0]);
         if (loop)
-            bytes +=
-                2 * (bytes_of(e->param->type) + held_bytes(held, e->arg[0]->fun->arg[0]));
+            bytes += 2 * (bytes_of(e->param->type) +
+                          held_bytes(&(HeldArrays){.n = 0}, e->arg[0]->fun->arg[0]));
         if (loop || e->param->type->kind != T_ARRAY || takes_place(held, e))
             continue;
         bytes += bytes_of(e->param->type);

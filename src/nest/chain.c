@@ -80,6 +80,25 @@ bool is_group_loop(const Expr *expr)
     return step && step->kind != E_OP && arith_is_const(expr->num[0], NULL);
 }
 
+static bool is_name(const Expr *expr)
+{
+    while (expr->kind == E_GET)
+        expr = expr->arg[0];
+    return expr->kind == E_PARAM;
+}
+
+// Is each of its elements found of those of arrays that have names, by simple arithmetic?
+// Who reads it again reads these instead, of which there are no more.
+static bool is_cheap(const Expr *array)
+{
+    const Expr *in = is_map(array) ? array->arg[0] : NULL;
+    bool names = in != NULL;
+    for (int i = 0; names && i < (is_zip(in, array->dims) ? in->narg : 1); i++)
+        names = is_name(is_zip(in, array->dims) ? in->arg[i] : in);
+    return names && !expr_find(array->fun, is_nest, NULL) &&
+           !expr_find(array->fun, calls_function, NULL);
+}
+
 // Does a let name arrays of known lengths that a loop changes, or that are made and read
 // again? The items of a group make them together, and all of them read them. (An item makes
 // and keeps small ones.)
@@ -87,9 +106,9 @@ static bool is_held(const Expr *let)
 {
     if (let->kind != E_LET || array_scalars(let->arg[0]->type) <= SMALL_MOST)
         return false;
-    const Expr *value = under_views(expr_behind_lets(let->arg[0]));
-    return is_group_loop(value) || expr_is(value, P_SCATTER) ||
-           (makes_array(value) && !only_reads(value) &&
+    const Expr *given = expr_behind_lets(let->arg[0]), *value = under_views(given);
+    return is_group_loop(value) || expr_is(given, P_SCATTER) ||
+           (makes_array(value) && !only_reads(value) && !is_cheap(value) &&
             is_read_again(let->arg[1], let->param));
 }
 

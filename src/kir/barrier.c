@@ -280,7 +280,7 @@ static bool within_warp(const Flow *f, const Access *a, const Access *b)
     int64_t count, row = between_rows(a);
     return f->warps && f->local[2] == 1 &&
            (f->local[1] == 1 ||
-            (row > 0 && row == between_rows(b) &&
+            (row > 0 && row == between_rows(b) && a->width <= row && b->width <= row &&
              arith_is_const(a->buffer->count, &count) && count == row * f->local[1]));
 }
 

@@ -67,11 +67,8 @@ static void derive_elements(DeriveWalk *w, Path at)
 // Is it worth holding: computed, or a row that was given a name because it is?
 static bool is_held(const Expr *value)
 {
-    const Expr *of = value;
-    while (of->kind == E_GET)
-        of = of->arg[0];
     return value->type->kind == T_ARRAY &&
-           (of->kind == E_PARAM || expr_is(of, P_SCATTER) ||
+           (is_name(value) || expr_is(expr_behind_gets(value), P_SCATTER) ||
             (writes_itself(value) && value->pattern != P_TOLOCAL));
 }
 
@@ -95,25 +92,26 @@ static void derive_loop(DeriveWalk *w, Path at);
 static void derive_value(DeriveWalk *w, Path at)
 {
     const Expr *value = walk_node(w, at);
-    if (w->rows && is_group_loop(value))
+    if (w->rows && is_group_loop(value)) {
         derive_loop(w, at);
-    else if (w->rows && w->hold && is_held(value)) {
+    } else if (w->rows && w->hold && is_held(value)) {
         derive_elements(w, expr_is(value, P_SCATTER) ? walk_below(w, at, 0) : at);
         walk_apply_plain(w, RULE_HOLD_LOCAL, at);
     }
 }
 
-static void derive_result(DeriveWalk *w, Path at)
+// Arrays by all items. Scalars are stored by one, or are each item's own.
+static void derive_result(DeriveWalk *w, Path at, bool stored)
 {
     at = walk_under_layout(w, at);
     const Expr *result = walk_node(w, at);
     if (result->kind == E_TUPLE) {
         for (int i = 0; i < result->narg; i++)
-            derive_result(w, walk_below(w, at, i));
+            derive_result(w, walk_below(w, at, i), stored);
     } else if (result->type->kind == T_ARRAY) {
         if (w->rows || !expr_is(result, P_SCAN))
             derive_elements(w, at);
-    } else if (w->rows) {
+    } else if (w->rows && stored) {
         walk_apply_plain(w, RULE_ONLY_ITEM, at);
     }
 }
@@ -156,32 +154,19 @@ void derive_lets(DeriveWalk *w, Path *at, const Param *row,
     }
 }
 
-// What a loop begins with, or a step makes: arrays by all items, scalars by each.
-static void derive_state(DeriveWalk *w, Path at)
+static void derive_body_of_chain(DeriveWalk *w, Path at, const Param *row, bool stored)
 {
-    at = walk_under_layout(w, at);
-    const Expr *state = walk_node(w, at);
-    for (int i = 0; state->kind == E_TUPLE && i < state->narg; i++)
-        derive_state(w, walk_below(w, at, i));
-    if (state->type->kind == T_ARRAY)
-        derive_elements(w, at);
+    derive_lets(w, &at, row, derive_value);
+    if (!w->deep)
+        derive_result(w, at, stored);
 }
 
 // The items of a group take each step of a loop together.
 static void derive_loop(DeriveWalk *w, Path at)
 {
-    Path step = walk_below(w, at, CHILD_FUN);
-    derive_state(w, walk_below(w, at, 0));
-    derive_lets(w, &step, walk_node(w, at)->fun->params[0], derive_value);
-    if (!w->deep)
-        derive_state(w, step);
-}
-
-static void derive_body_of_chain(DeriveWalk *w, Path at, const Param *row)
-{
-    derive_lets(w, &at, row, derive_value);
-    if (!w->deep)
-        derive_result(w, at);
+    derive_result(w, walk_below(w, at, 0), false);
+    const Param *state = walk_node(w, at)->fun->params[0];
+    derive_body_of_chain(w, walk_below(w, at, CHILD_FUN), state, false);
 }
 
 // Does each item go through a row or column of its own, of which the group copies strips?
@@ -235,7 +220,7 @@ static void derive_rows(DeriveWalk *w, Path at, int depth)
         if (d > 0)
             at = walk_under_layout(w, at);
         else
-            derive_body_of_chain(w, at, row);
+            derive_body_of_chain(w, at, row, true);
     }
 }
 
@@ -243,15 +228,15 @@ bool derive_chain(DeriveWalk *w, Path at)
 {
     const Expr *map = walk_node(w, at);
     const int depth = chain_depth(map);
-    const DeriveWalk before = *w;
+    const bool rows = w->rows, hold = w->hold;
     if (depth) {
-        const bool held = holds_arrays(chain_map(map)->fun->arg[0]);
+        const bool held = chain_holds(map);
         w->rows = held || shares_row(w, map);
         w->hold |= held;
         derive_rows(w, at, depth);
     }
-    w->rows = before.rows;
-    w->hold = before.hold;
+    w->rows = rows;
+    w->hold = hold;
     return depth > 0;
 }
 

@@ -164,7 +164,7 @@ static void add_join(Derivation *d, Diags *diags)
 // Rows of arrays that a group holds begin in different banks; a processor has none.
 static void add_banks(Derivation *d, Diags *diags)
 {
-    enum { WORDS = 8 }; // one is added to rows of at least so many
+    enum { WORDS = 2 }; // of the shortest rows, to which one is added
     if (d->device.is_cpu || !d->shape.held_rows)
         return;
     space_add_words(d->space, "banks", (const char *const[]){"dense", "apart"}, 2);

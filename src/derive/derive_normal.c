@@ -365,8 +365,7 @@ static void find_product(DeriveWalk *w, Path at)
 // Is it there already? A name for it would stand between two maps.
 static bool costs_nothing(const Expr *value)
 {
-    while (value->kind == E_GET)
-        value = value->arg[0];
+    value = expr_behind_gets(value);
     return is_view(value) || value->kind == E_PARAM || value->kind == E_LITERAL;
 }
 

@@ -126,10 +126,7 @@ static void fuse_maps(DeriveWalk *w, Path at)
 // Is it another name, or a map that is read once and not made anew for each reader?
 static bool is_inlined(const Expr *let)
 {
-    const Expr *value = let->arg[0];
-    while (value->kind == E_GET)
-        value = value->arg[0];
-    return value->kind == E_PARAM ||
+    return is_name(let->arg[0]) ||
            (is_map(under_views(let->arg[0])) && expr_uses(let->arg[1], let->param) == 1 &&
             !is_read_again(let->arg[1], let->param));
 }
@@ -223,7 +220,7 @@ Path derive_joined(DeriveWalk *w, Path at)
     return at;
 }
 
-// The same of a map in several dimensions, as one of a list, which *at is then.
+// Hoists a stage of a map in several dimensions as of one of a list, where *at then is.
 static bool hoist_of_list(DeriveWalk *w, Path *at, const int64_t *stages)
 {
     const Rewriter before = rewriter_hold(&w->r);
@@ -291,6 +288,14 @@ static bool has_windows(const Expr *in)
     return found;
 }
 
+// Names the arrays of a function, and makes each one map; false: a group need hold none.
+static bool settle_arrays(DeriveWalk *w, Path body)
+{
+    name_arrays(w, body);
+    fuse_arrays(w, body);
+    return !w->deep && holds_arrays(walk_node(w, body));
+}
+
 static bool is_loop_alone(const Expr *expr, const void *none)
 {
     return is_loop_of_arrays(expr) && !is_group_loop(expr);
@@ -304,11 +309,9 @@ static bool hold_in_group(DeriveWalk *w, Path at)
         return false;
     const Rewriter before = rewriter_hold(&w->r);
     const Path list = derive_joined(w, at), body = walk_below(w, list, CHILD_FUN);
-    name_arrays(w, body);
-    fuse_arrays(w, body);
-    const Expr *map = w->deep ? NULL : walk_node(w, list);
-    const bool held = map && chain_depth(map) == 1 && holds_arrays(map->fun->arg[0]) &&
-                      shared_stage(map) < 0 && chain_bytes(map) <= w->room;
+    const Expr *map = settle_arrays(w, body) ? walk_node(w, list) : NULL;
+    const bool held = map && chain_depth(map) == 1 && shared_stage(map) < 0 &&
+                      chain_bytes(map) <= w->room;
     w->listed |= held && list.n > at.n;
     return rewriter_end(&w->r, &before, held);
 }
@@ -321,9 +324,7 @@ static bool part_at_shared(DeriveWalk *w, Path at)
     if (walk_node(w, at)->dims > 1 || shared_stage(walk_node(w, at)) < 0)
         return false;
     const Rewriter before = rewriter_hold(&w->r);
-    name_arrays(w, body);
-    fuse_arrays(w, body);
-    bool ok = !w->deep && holds_arrays(walk_node(w, body)) &&
+    bool ok = settle_arrays(w, body) &&
               expr_mentions(walk_node(w, body)->arg[0], walk_node(w, at)->fun->params[0]);
     while (ok && !w->deep && shared_stage(walk_node(w, at)) > 1)
         ok = walk_apply_plain(w, RULE_LET_IN, body);

@@ -167,7 +167,7 @@ static void note_map(Shape *shape, Expr *map)
     if (chain_depth(map)) {
         shape->rows = true;
         shape->near |= reads_near(map);
-        shape->held |= holds_arrays(chain_map(map)->fun->arg[0]);
+        shape->held |= chain_holds(map);
         shape->held_rows |= reads_held_rows(map);
         note_folds(shape, map);
         note_scan_rows(shape, map);
@@ -498,10 +498,11 @@ static void settle_again(Derivation *d, DeriveWalk *w)
 // none.
 static int64_t small_bytes(const Type *type)
 {
-    enum { APART = 8 };
-    return is_small_array(type) ? (int64_t)type_bytes(type, NULL, NULL) +
-                                      APART * scalar_info[type_leaf(type)->scalar].bytes
-                                : 0;
+    enum { APART = 8, APART_BYTES = 16 };
+    return is_small_array(type)
+               ? (int64_t)type_bytes(type, NULL, NULL) +
+                     MAX(APART * scalar_info[type_leaf(type)->scalar].bytes, APART_BYTES)
+               : 0;
 }
 
 // The bytes of an element of long lists of small arrays, all in a type together.
@@ -553,9 +554,8 @@ static void add_lists(Derivation *d, Diags *diags)
     bytes = MAX(bytes, items);
     if (!bytes)
         return;
-    enum { APART = 2 * 16 }; // between elements that are read, and that are written
     space_add_words(d->space, "lists", (const char *const[]){"direct", "tiles"}, 2);
-    constrain(d, diags, "lists == 'direct' or lx * %lld <= %lld", (long long)bytes + APART,
+    constrain(d, diags, "lists == 'direct' or lx * %lld <= %lld", (long long)bytes,
               (long long)d->device.local_bytes);
     for (int x = 1; x < d->shape.dims; x++) {
         constrain(d, diags, "lists == 'direct' or l%s == 1", axis[x]);

@@ -156,17 +156,10 @@ static void hold_own(DeriveWalk *w, Path at)
         walk_apply_plain(w, w->host ? RULE_HOLD_LOCAL : RULE_HOLD_OWN, at);
 }
 
-static bool is_row(const Expr *value)
-{
-    while (value->kind == E_GET)
-        value = value->arg[0];
-    return value->kind == E_PARAM;
-}
-
 static void hold_row(DeriveWalk *w, Path value)
 {
     const Expr *expr = walk_node(w, value);
-    if (w->rows && expr->type->kind == T_ARRAY && is_row(expr))
+    if (w->rows && expr->type->kind == T_ARRAY && is_name(expr))
         hold_own(w, value);
 }
 

@@ -269,6 +269,13 @@ const Expr *expr_behind_lets(const Expr *expr)
     return expr;
 }
 
+const Expr *expr_behind_gets(const Expr *expr)
+{
+    while (expr->kind == E_GET)
+        expr = expr->arg[0];
+    return expr;
+}
+
 bool expr_guards(const Expr *expr, int arg)
 {
     return expr->kind == E_OP && arg > 0 &&

@@ -354,6 +354,7 @@ void expr_each(const Expr *expr, void (*visit)(const Expr *expr, void *user), vo
 bool expr_is(const Expr *expr, Pattern pattern); // in any number of dimensions
 bool expr_is_use(const Expr *expr, const void *param);
 const Expr *expr_behind_lets(const Expr *expr); // what follows all of them
+const Expr *expr_behind_gets(const Expr *expr); // what they take components of
 bool expr_guards(const Expr *expr,
                  int arg); // is that argument computed only if others say so?
 bool expr_mentions(const Expr *expr, const Param *param);

@@ -263,13 +263,14 @@ static bool conflict(const Flow *f, const Access *a, const Access *b)
 // How far elements of neighbours along dimension y of the group lie apart; 0: not known.
 static int64_t between_rows(const Access *a)
 {
-    const bool sum = a->index->kind == A_SUM;
-    for (int i = 0; sum && i < a->nloop; i++)
-        for (int k = 0; a->loops[i]->loop == LOOP_LCL && a->loops[i]->dim == 1 &&
-                        a->loops[i]->form == FORM_ONCE && k < a->index->n;
-             k++)
-            if (a->index->term[k].arg == a->loops[i]->iter)
+    for (int i = 0; a->index->kind == A_SUM && i < a->nloop; i++) {
+        const Stm *loop = a->loops[i];
+        if (loop->loop != LOOP_LCL || loop->dim != 1 || loop->form != FORM_ONCE)
+            continue;
+        for (int k = 0; k < a->index->n; k++)
+            if (a->index->term[k].arg == loop->iter)
                 return a->index->term[k].coef;
+    }
     return 0;
 }
 
@@ -278,7 +279,7 @@ static int64_t between_rows(const Access *a)
 static bool within_warp(const Flow *f, const Access *a, const Access *b)
 {
     int64_t count, row = between_rows(a);
-    return f->warps && f->local[2] == 1 &&
+    return f->local[2] == 1 &&
            (f->local[1] == 1 ||
             (row > 0 && row == between_rows(b) && a->width <= row && b->width <= row &&
              arith_is_const(a->buffer->count, &count) && count == row * f->local[1]));

@@ -139,3 +139,11 @@ const Env *env_bind_named(Lower *l, const Env *env, const Param *param, const Vi
                                      : read_once(l, view, param->name);
     return env_bind(l, env, param, view);
 }
+
+const Env *env_behind_lets(Lower *l, const Env *env, const Expr **expr)
+{
+    for (; (*expr)->kind == E_LET; *expr = (*expr)->arg[1])
+        env = env_bind_named(l, env, (*expr)->param, eval(l, (*expr)->arg[0], env),
+                             (*expr)->arg[1]);
+    return env;
+}

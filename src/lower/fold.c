@@ -8,21 +8,27 @@
 
 typedef const View *NewScalar(Lower *l, const View *value, const Type *type);
 
+typedef struct {
+    const char *name; // of arrays
+    NewScalar *scalar;
+} Copies;
+
+static const View *copied_leaf(Lower *l, const Type *type, const View *value,
+                               const View *none, const void *user)
+{
+    const Copies *copies = user;
+    if (type->kind != T_ARRAY)
+        return copies->scalar(l, value, type);
+    const View *memory = buffers_new(l, type, MEM_PRIVATE, ROLE_TEMP, 0, copies->name);
+    gen_copy(l, value, memory);
+    return memory;
+}
+
 // A copy of a value: private arrays, of scalars what scalar makes, or a tuple of these.
 static const View *copied(Lower *l, const View *value, const Type *type, const char *name,
                           NewScalar *scalar)
 {
-    if (type->kind == T_ARRAY) {
-        const View *memory = buffers_new(l, type, MEM_PRIVATE, ROLE_TEMP, 0, name);
-        gen_copy(l, value, memory);
-        return memory;
-    }
-    if (type->kind != T_TUPLE)
-        return scalar(l, value, type);
-    const View **item = NEW_ARRAY(l->arena, const View *, type->n);
-    for (int i = 0; i < type->n; i++)
-        item[i] = copied(l, view_get(l, value, i), type->item[i], name, scalar);
-    return view_tuple(l, type, item);
+    return view_leaves(l, type, value, NULL, copied_leaf, &(Copies){name, scalar});
 }
 
 static Var *declared(Lower *l, const View *init, const Type *type)
@@ -357,10 +363,8 @@ typedef struct {
 // The names that a step begins with.
 static const Env *step_env(Lower *l, const Repeat *r)
 {
-    const Env *env = r->env;
-    for (const Expr *e = r->expr->fun->arg[0]; e->kind == E_LET; e = e->arg[1])
-        env = env_bind_named(l, env, e->param, eval(l, e->arg[0], env), e->arg[1]);
-    return env;
+    const Expr *step = r->expr->fun->arg[0];
+    return env_behind_lets(l, r->env, &step);
 }
 
 static const KExpr *goes_on(Lower *l, const Repeat *r)

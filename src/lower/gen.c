@@ -411,9 +411,7 @@ static bool is_array_state(const View *state)
 // where in the arrays a step is.
 static const View *next_state(Lower *l, const Expr *value, const Env *env)
 {
-    for (; value->kind == E_LET; value = value->arg[1])
-        env = env_bind_named(l, env, value->param, eval(l, value->arg[0], env),
-                             value->arg[1]);
+    env = env_behind_lets(l, env, &value);
     if (value->kind == E_TUPLE) {
         const View **item = NEW_ARRAY(l->arena, const View *, value->narg);
         for (int i = 0; i < value->narg; i++)

@@ -51,12 +51,10 @@ static int64_t listed_row(Lower *l, const Type *element)
 }
 
 // Rows of an even number of words are one word longer.
-static int64_t row_apart(const Type *type)
+static int64_t row_apart(const Arith *length)
 {
     int64_t n;
-    while (type->elem->kind == T_ARRAY)
-        type = type->elem;
-    return arith_is_const(type->len, &n) && n % 2 == 0 ? n + 1 : 0;
+    return arith_is_const(length, &n) && n % 2 == 0 ? n + 1 : 0;
 }
 
 // Elements from one row of a tile to the next, where they are padded; else 0.
@@ -70,7 +68,7 @@ static int64_t padded_row(const Lower *l, const Type *type)
     if (o->group)
         return 0;
     if (o->apart && dims > 1)
-        return row_apart(type);
+        return row_apart(type_elem(type, dims - 1)->len);
     if (o->matrix && dims == 2)
         return fragment_row(type, o->depth);
     if (l->across && !o->padded)

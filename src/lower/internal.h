@@ -128,6 +128,12 @@ bool view_is_known(const View *view, int64_t *value); // an integer
 const View *gen_steps_together(Lower *l, const Expr *expr, const Env *env);
 const View *view_var(Lower *l, const Var *var);
 const View *view_tuple(Lower *l, const Type *type, const View *const *item);
+// What leaf makes of each array and each scalar of a type and of two views of it, of which
+// either may be NULL: a tuple where the type is one.
+typedef const View *LeafView(Lower *l, const Type *type, const View *a, const View *b,
+                             const void *user);
+const View *view_leaves(Lower *l, const Type *type, const View *a, const View *b,
+                        LeafView *leaf, const void *user);
 const View *view_fold(Lower *l, const Type *type, const Expr *fold, const Env *env,
                       const View *acc);
 const View *view_layout(Lower *l, Pattern pattern, int dims, const Arith *const *num,
@@ -157,6 +163,8 @@ const Env *env_bind(Lower *l, const Env *env, const Param *param, const View *vi
 // As env_bind; a computed scalar that body uses more than once gets a name.
 const Env *env_bind_named(Lower *l, const Env *env, const Param *param, const View *view,
                           const Expr *body);
+// The environment of what follows the lets of an expression, which *expr is then.
+const Env *env_behind_lets(Lower *l, const Env *env, const Expr **expr);
 // The element of a V_MAP with all its indices that was named where we are; NULL: none was.
 const View *env_element(Lower *l, const View *map);
 // The element, which gets a name for those who read it again.

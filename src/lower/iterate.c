@@ -114,9 +114,7 @@ static const View *state_buffers(Lower *l, const View *view, const Expr *expr,
 
 bool is_carried(const Expr *result, const Param *state)
 {
-    while (result->kind == E_GET)
-        result = result->arg[0];
-    return expr_is_use(result, state);
+    return expr_is_use(expr_behind_gets(result), state);
 }
 
 // Where the results of a step go: what it passes on stays in the buffers it is in.

@@ -21,117 +21,114 @@ static const Arith *constant(Lower *l, int64_t value)
     return arith_const(l->ctx, value);
 }
 
-// What each step adds to component i of the state, an integer that is known where the loop
-// begins; 0: it is no such one.
-static int64_t counted_by(const GroupSteps *g, int i)
+// What each step adds to component i of the state, an integer; 0: it is no such one.
+static int64_t added_to(const Expr *loop, int i)
 {
-    const Expr *f = g->loop->fun, *step = expr_behind_lets(f->arg[0]);
+    const Expr *step = expr_behind_lets(loop->fun->arg[0]);
     const Expr *next = step->kind == E_TUPLE ? step->arg[i] : step;
-    int64_t steps, start;
     if (next->kind != E_OP || next->op != OP_ADD || next->type->kind != T_SCALAR ||
-        next->type->scalar != S_INT || !view_is_known(g->first->item[i], &start) ||
-        !arith_is_const(g->loop->num[0], &steps))
+        next->type->scalar != S_INT || next->arg[1]->kind != E_LITERAL)
         return 0;
-    const Expr *old = next->arg[0], *by = next->arg[1];
+    const Expr *old = next->arg[0];
     const bool counts = old->kind == E_GET && old->index == i &&
-                        expr_is_use(old->arg[0], f->params[0]) && by->kind == E_LITERAL;
-    const bool fits =
-        counts && fabs((double)start + (double)steps * by->number) < INT32_MAX;
-    return fits ? (int64_t)by->number : 0;
+                        expr_is_use(old->arg[0], loop->fun->params[0]);
+    return counts ? (int64_t)next->arg[1]->number : 0;
 }
 
-// A state of the arrays in one, and the scalars in another; of these variables, if new.
-static const View *state_of(Lower *l, const View *arrays, const View *scalars,
-                            const Type *type, bool new)
+// Component i of the state after so many steps, if it counts from a number that is known
+// where the loop begins; NULL: it is no such one.
+static const View *counted(Lower *l, const GroupSteps *g, int i, const Arith *steps)
 {
-    if (type->kind == T_ARRAY)
-        return arrays;
-    if (type->kind != T_TUPLE)
-        return new ? fold_variable(l, scalars, type) : scalars;
-    const View **item = NEW_ARRAY(l->arena, const View *, type->n);
-    for (int i = 0; i < type->n; i++)
-        item[i] = state_of(l, view_get(l, arrays, i), view_get(l, scalars, i),
-                           type->item[i], new);
-    return view_tuple(l, type, item);
+    const int64_t by = added_to(g->loop, i);
+    int64_t start, all;
+    if (!by || !view_is_known(g->first->item[i], &start) ||
+        !arith_is_const(g->loop->num[0], &all) ||
+        fabs((double)start + (double)all * (double)by) >= INT32_MAX)
+        return NULL;
+    return view_value(l, k_index(l, arith_add(l->ctx, constant(l, start),
+                                              arith_mulc(l->ctx, steps, by))));
 }
 
+// An array in local memory; a literal in place of a scalar.
+static const View *new_array(Lower *l, const Type *type, const View *none,
+                             const View *neither, const void *user)
+{
+    return type->kind == T_ARRAY ? buffers_new(l, type, MEM_LOCAL, ROLE_TEMP, 0, "state")
+                                 : view_value(l, k_literal(l, 0, type));
+}
+
+static const View *new_arrays(Lower *l, const Type *type)
+{
+    return view_leaves(l, type, NULL, NULL, new_array, NULL);
+}
+
+// The array, or a variable for the scalar.
+static const View *with_variable(Lower *l, const Type *type, const View *array,
+                                 const View *scalar, const void *user)
+{
+    return type->kind == T_ARRAY ? array : fold_variable(l, scalar, type);
+}
+
+static const View *with_scalar(Lower *l, const Type *type, const View *array,
+                               const View *scalar, const void *user)
+{
+    return type->kind == T_ARRAY ? array : scalar;
+}
+
+// Both states have the same variables; scalars that count have none.
 static void begin_states(Lower *l, GroupSteps *g)
 {
     const Type *type = g->loop->type;
     for (int k = 0; k < 2 && type->kind == T_TUPLE; k++) {
         const View **item = NEW_ARRAY(l->arena, const View *, type->n);
-        for (int i = 0; i < type->n; i++)
-            item[i] = counted_by(g, i)
-                          ? view_get(l, g->first, i)
-                          : state_of(l, view_get(l, g->state[k], i),
-                                     view_get(l, k ? g->state[0] : g->first, i),
-                                     type->item[i], k == 0);
+        const View *scalars = k ? g->state[0] : g->first;
+        for (int i = 0; i < type->n; i++) {
+            item[i] = view_get(l, scalars, i);
+            if (!counted(l, g, i, constant(l, 0)))
+                item[i] = view_leaves(l, type->item[i], view_get(l, g->state[k], i),
+                                      item[i], k ? with_scalar : with_variable, NULL);
+        }
         g->state[k] = view_tuple(l, type, item);
     }
 }
 
-// Arrays in local memory; literals in place of scalars.
-static const View *new_arrays(Lower *l, const Type *type)
-{
-    if (type->kind == T_ARRAY)
-        return buffers_new(l, type, MEM_LOCAL, ROLE_TEMP, 0, "state");
-    if (type->kind != T_TUPLE)
-        return view_value(l, k_literal(l, 0, type));
-    const View **item = NEW_ARRAY(l->arena, const View *, type->n);
-    for (int i = 0; i < type->n; i++)
-        item[i] = new_arrays(l, type->item[i]);
-    return view_tuple(l, type, item);
-}
-
-// What a step that comes after so many reads; it makes the other state.
-static const View *state_before(Lower *l, const GroupSteps *g, const View *state,
-                                const Arith *steps)
+// A state as a step that comes after so many reads it.
+static const View *state_after(Lower *l, const GroupSteps *g, const View *state,
+                               const Arith *steps)
 {
     const Type *type = g->loop->type;
     if (type->kind != T_TUPLE)
         return state;
     const View **item = NEW_ARRAY(l->arena, const View *, type->n);
     for (int i = 0; i < type->n; i++) {
-        const int64_t by = counted_by(g, i);
-        int64_t start;
-        item[i] = view_get(l, state, i);
-        if (by && view_is_known(g->first->item[i], &start))
-            item[i] = view_value(l, k_index(l, arith_add(l->ctx, constant(l, start),
-                                                         arith_mulc(l->ctx, steps, by))));
+        item[i] = counted(l, g, i, steps);
+        if (!item[i])
+            item[i] = view_get(l, state, i);
     }
     return view_tuple(l, type, item);
 }
 
-// Copies the arrays of a state that is there, as the results of another loop, and returns
-// its scalars.
-static const View *copy_state(Lower *l, const View *value, const View *to)
+static const View *copy_leaf(Lower *l, const Type *type, const View *value, const View *to,
+                             const void *user)
 {
-    const Type *type = value->type;
-    if (type->kind == T_ARRAY) {
-        gen_copy(l, value, to);
-        return to;
-    }
-    if (type->kind != T_TUPLE)
+    if (type->kind != T_ARRAY)
         return fold_next(l, value, type);
-    const View **item = NEW_ARRAY(l->arena, const View *, type->n);
-    for (int i = 0; i < type->n; i++)
-        item[i] = copy_state(l, view_get(l, value, i), view_get(l, to, i));
-    return view_tuple(l, type, item);
+    gen_copy(l, value, to);
+    return to;
 }
 
 // Writes the arrays of a state, and returns its scalars, which change when nothing reads
-// the old ones any more.
+// the old ones any more. A state that is no tuple of its parts, as the results of another
+// loop, is copied.
 static const View *gen_state(Lower *l, const Expr *value, const Env *env, const View *to)
 {
-    for (; value->kind == E_LET; value = value->arg[1])
-        env = env_bind_named(l, env, value->param, eval(l, value->arg[0], env),
-                             value->arg[1]);
+    env = env_behind_lets(l, env, &value);
     if (value->type->kind == T_ARRAY) {
         gen(l, value, env, to);
         return to;
     }
     if (value->kind != E_TUPLE)
-        return copy_state(l, eval(l, value, env), to);
+        return view_leaves(l, value->type, eval(l, value, env), to, copy_leaf, NULL);
     const View **item = NEW_ARRAY(l->arena, const View *, value->narg);
     for (int i = 0; i < value->narg; i++)
         item[i] = gen_state(l, value->arg[i], env, view_get(l, to, i));
@@ -151,7 +148,7 @@ static void take_step(Lower *l, const GroupSteps *g, int k, const Arith *steps)
 {
     const Expr *f = g->loop->fun;
     const int outer = l->inside[LOOP_SEQ];
-    const View *from = state_before(l, g, g->state[k], steps), *to = g->state[1 - k];
+    const View *from = state_after(l, g, g->state[k], steps), *to = g->state[1 - k];
     l->inside[LOOP_SEQ] = 0; // all items take it
     set_scalars(l, gen_state(l, f->arg[0], env_bind(l, g->env, f->params[0], from), to),
                 g->state[0]);
@@ -179,5 +176,5 @@ const View *gen_steps_together(Lower *l, const Expr *expr, const Env *env)
     gen_loop(l, LOOP_SEQ, 0, false, constant(l, steps / 2), two_steps, &g);
     if (steps % 2)
         take_step(l, &g, 0, constant(l, steps - 1));
-    return state_before(l, &g, g.state[steps % 2], expr->num[0]);
+    return state_after(l, &g, g.state[steps % 2], expr->num[0]);
 }

@@ -62,6 +62,18 @@ const View *view_var(Lower *l, const Var *var)
     return view;
 }
 
+const View *view_leaves(Lower *l, const Type *type, const View *a, const View *b,
+                        LeafView *leaf, const void *user)
+{
+    if (type->kind != T_TUPLE)
+        return leaf(l, type, a, b, user);
+    const View **item = NEW_ARRAY(l->arena, const View *, type->n);
+    for (int i = 0; i < type->n; i++)
+        item[i] = view_leaves(l, type->item[i], a ? view_get(l, a, i) : NULL,
+                              b ? view_get(l, b, i) : NULL, leaf, user);
+    return view_tuple(l, type, item);
+}
+
 bool view_is_known(const View *view, int64_t *value)
 {
     return view->kind == V_VALUE && view->value->kind == K_INDEX &&

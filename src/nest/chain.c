@@ -80,11 +80,9 @@ bool is_group_loop(const Expr *expr)
     return step && step->kind != E_OP && arith_is_const(expr->num[0], NULL);
 }
 
-static bool is_name(const Expr *expr)
+bool is_name(const Expr *expr)
 {
-    while (expr->kind == E_GET)
-        expr = expr->arg[0];
-    return expr->kind == E_PARAM;
+    return expr_behind_gets(expr)->kind == E_PARAM;
 }
 
 // Is each of its elements found of those of arrays that have names, by simple arithmetic?
@@ -102,7 +100,7 @@ static bool is_cheap(const Expr *array)
 // Does a let name arrays of known lengths that a loop changes, or that are made and read
 // again? The items of a group make them together, and all of them read them. (An item makes
 // and keeps small ones.)
-static bool is_held(const Expr *let)
+static bool names_held(const Expr *let)
 {
     if (let->kind != E_LET || array_scalars(let->arg[0]->type) <= SMALL_MOST)
         return false;
@@ -115,7 +113,7 @@ static bool is_held(const Expr *let)
 bool holds_arrays(const Expr *body)
 {
     for (; body->kind == E_LET; body = body->arg[1])
-        if (is_held(body))
+        if (names_held(body))
             return true;
     return false;
 }
@@ -215,17 +213,21 @@ static bool folds_rows(const Expr *expr, const void *none)
     return false;
 }
 
+bool chain_holds(const Expr *map)
+{
+    return holds_arrays(chain_map(map)->fun->arg[0]);
+}
+
 bool reads_held_rows(const Expr *map)
 {
-    const Expr *body = chain_map(map)->fun->arg[0];
-    return holds_arrays(body) && expr_find(body, folds_rows, NULL);
+    return chain_holds(map) && expr_find(chain_map(map)->fun->arg[0], folds_rows, NULL);
 }
 
 static int64_t held_length(const Expr *body)
 {
     int64_t most = 0;
     for (; body->kind == E_LET; body = body->arg[1])
-        if (is_held(body))
+        if (names_held(body))
             most = MAX(most, array_scalars(body->arg[0]->type));
     return most;
 }
@@ -476,8 +478,7 @@ int64_t chain_length(const Expr *map, LengthOf *length, const void *user)
 
 int64_t chain_scan_bytes(const Expr *map)
 {
-    return holds_arrays(chain_map(map)->fun->arg[0]) ? chain_bytes(map)
-                                                     : scan_bytes(map->fun->arg[0], false);
+    return chain_holds(map) ? chain_bytes(map) : scan_bytes(map->fun->arg[0], false);
 }
 
 // Is an array of scalars read by a map of it, element by element, and by nothing else that
@@ -522,8 +523,8 @@ static bool takes_place(HeldArrays *held, const Expr *let)
     return false;
 }
 
-// Of the arrays that the names of a function stand for. Those that a loop changes are there
-// twice, and so are those that its steps name, of which two are written out.
+// The bytes of the arrays that a function names. Two steps of a loop are written out, so
+// the arrays that it changes, and those that a step names, are there twice.
 static int64_t held_bytes(HeldArrays *held, const Expr *e)
 {
     int64_t bytes = 0;

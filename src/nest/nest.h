@@ -29,6 +29,8 @@ bool is_group_loop(const Expr *expr);
 // Does such a body name arrays that a loop changes, or that are made and read again? They
 // are the group's, which holds them.
 bool holds_arrays(const Expr *body);
+bool chain_holds(const Expr *map); // does the function of a chain?
+bool is_name(const Expr *expr);    // or a component of what has a name
 // Do items of a group that holds arrays fold a row of one each, which lies in the banks of
 // every other one?
 bool reads_held_rows(const Expr *map);

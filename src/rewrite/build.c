@@ -103,8 +103,7 @@ static Expr *project(Expr *expr)
 
 static bool is_simple(const Expr *expr)
 {
-    while (expr->kind == E_GET)
-        expr = expr->arg[0];
+    expr = expr_behind_gets(expr);
     if (expr->kind == E_TUPLE) {
         for (int i = 0; i < expr->narg; i++)
             if (!is_simple(expr->arg[i]))

@@ -553,9 +553,7 @@ bool is_loop_of_arrays(const Expr *expr)
 bool only_reads(const Expr *array)
 {
     const Expr *e = array->fun ? expr_behind_lets(array->fun->arg[0]) : array;
-    while (e->kind == E_GET)
-        e = e->arg[0];
-    return e->kind == E_AT;
+    return expr_behind_gets(e)->kind == E_AT;
 }
 
 // The first in an expression that is made once where it has a name and again and again

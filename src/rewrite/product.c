@@ -302,10 +302,8 @@ static bool reads(const Expr *expr, const void *none)
 // Element k of the row, which there is whatever else holds.
 static bool is_element(const Staging *s, const Expr *expr, const Expr *row)
 {
-    const Expr *of = expr->kind == E_AT ? expr->arg[0] : NULL;
-    while (of && of->kind == E_GET)
-        of = of->arg[0];
-    return of == row && expr_is_use(expr->arg[1], s->k);
+    return expr->kind == E_AT && expr_behind_gets(expr->arg[0]) == row &&
+           expr_is_use(expr->arg[1], s->k);
 }
 
 // Is it a scalar made of k and one row alone, and of what is the same for the group? A

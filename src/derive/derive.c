@@ -414,7 +414,8 @@ static bool has_terms(const Expr *product, int64_t parts)
 // The folds of a map, or of a product, in parts, which another map folds.
 static bool derive_fold_parts(DeriveWalk *w, Path at)
 {
-    enum { NUMBERS_MOST = 4 }; // whose uses may double
+    // Numbers whose uses may double; parts that an item joins.
+    enum { NUMBERS_MOST = 4, ITEM_PARTS = 256 };
     const int64_t parts = w->parts;
     const bool product = parts > 1 && !w->deep && is_product(walk_node(w, at)) &&
                          has_terms(walk_node(w, at), parts);
@@ -438,10 +439,11 @@ static bool derive_fold_parts(DeriveWalk *w, Path at)
         at = walk_below(w, at, 1);
     if (product || !derive_parts_by_groups(w, walk_below(w, at, 0)))
         derive_map(w, walk_below(w, at, 0));
+    const Path whole = walk_below(w, at, 1);
     if (product)
-        derive_nested(w, walk_below(w, at, 1), 2);
-    else
-        derive_map(w, walk_below(w, at, 1));
+        derive_nested(w, whole, 2);
+    else if (parts <= ITEM_PARTS || !derive_by_group(w, whole))
+        derive_map(w, whole);
     w->parts = parts;
     return true;
 }
@@ -502,20 +504,11 @@ static void join_folds(DeriveWalk *w, Path at)
     } while (walk_apply_plain(w, RULE_JOIN_REDUCE, at));
 }
 
-// Does it fold the results of the parts, which are few?
-static bool of_parts(const DeriveWalk *w, const Expr *expr)
-{
-    for (int i = 0; i < w->unstored.together.len; i++)
-        if (expr_mentions(expr, w->unstored.together.at[i].param))
-            return true;
-    return false;
-}
-
 static void derive_reduce(DeriveWalk *w, Path at)
 {
     if (!reduce_shares(walk_node(w, at)))
         return;
-    int64_t groups = of_parts(w, walk_node(w, at)) ? 1 : w->groups;
+    int64_t groups = folds_parts(w, walk_node(w, at)) ? 1 : w->groups;
     bool ok = reduce_parts(w, at, groups, w->lanes);
     bool hold = w->hold;
     w->hold = false; // there may be more parts than fit
@@ -620,6 +613,12 @@ static void walk_pattern(DeriveWalk *w, Path at, bool root)
         walk_apart(w, walk_below(w, walk_below(w, at, 0), 0));
         return;
     }
+    // Neighbours, who read neighbours, write neighbours where a stage is stored turned.
+    if (turns_columns(expr) && is_costly(expr->arg[0]) &&
+        walk_apply_plain(w, RULE_TO_GLOBAL, at)) {
+        walk_apart(w, walk_below(w, walk_below(w, at, 0), 0));
+        return;
+    }
     if (pattern == P_REDUCE && reduce_shares(expr))
         join_folds(w, at);
     if (pattern == P_MAP && root && walk_scan_read(w, at))
@@ -630,7 +629,7 @@ static void walk_pattern(DeriveWalk *w, Path at, bool root)
     if (pattern == P_ITERATE)
         walk_step(w, at);
     else if (pattern == P_REDUCE && walk_apply_plain(w, RULE_REDUCE_MAP_INTERCHANGE, at))
-        walk_columns(w, at, root, of_parts(w, walk_node(w, at)));
+        walk_columns(w, at, root, folds_parts(w, walk_node(w, at)));
     else if (pattern == P_REDUCE)
         derive_reduce(w, at);
     else if (root && moves_rows(walk_node(w, at)))

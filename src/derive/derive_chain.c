@@ -92,7 +92,7 @@ static void derive_loop(DeriveWalk *w, Path at);
 static void derive_value(DeriveWalk *w, Path at)
 {
     const Expr *value = walk_node(w, at);
-    if (w->rows && is_group_loop(value)) {
+    if (w->rows && (is_group_loop(value) || loop_folds(value, ALONE_MOST + 1))) {
         derive_loop(w, at);
     } else if (w->rows && w->hold && is_held(value)) {
         derive_elements(w, expr_is(value, P_SCATTER) ? walk_below(w, at, 0) : at);
@@ -240,8 +240,7 @@ bool derive_chain(DeriveWalk *w, Path at)
     return depth > 0;
 }
 
-// By groups, whatever the point says.
-static bool derive_group(DeriveWalk *w, Path at)
+bool derive_by_group(DeriveWalk *w, Path at)
 {
     const DeriveWalk before = *w;
     w->rows = true;
@@ -260,13 +259,13 @@ bool derive_parts_by_groups(DeriveWalk *w, Path at)
     Path rows = walk_below(w, at, CHILD_FUN);
     return !w->deep && is_map(walk_node(w, rows)) && shares_row(w, walk_node(w, rows)) &&
            chain_depth(walk_node(w, rows)) && walk_apply(w, RULE_MAP_WRG, at, &y, 1) &&
-           derive_group(w, rows);
+           derive_by_group(w, rows);
 }
 
 bool derive_folds(DeriveWalk *w, Path at, int64_t lanes)
 {
     bool near = keeps_order(walk_node(w, walk_below(w, at, CHILD_FUN)));
-    return (near && derive_group(w, at)) ||
+    return (near && derive_by_group(w, at)) ||
            walk_apply(w, RULE_REDUCE_WRG, at, (int64_t[]){w->items, lanes}, 2);
 }
 
@@ -289,12 +288,20 @@ bool scan_splits(const DeriveWalk *w, const Expr *expr)
            !(arith_is_const(scan->type->len, &len) && len <= w->items * w->share);
 }
 
+static bool is_stage_named(const Expr *expr)
+{
+    return expr->kind == E_LET &&
+           (expr_is(expr->arg[0], P_TOGLOBAL) || expr_is(expr->arg[0], P_ITERATE));
+}
+
 // In one pass, in parts; where the map is then.
 static bool look_back(DeriveWalk *w, Path *at, int64_t part, int64_t items)
 {
     const int64_t args[] = {part, items}, x = 0;
     if (!w->one_pass || !walk_apply(w, RULE_SCAN_ONE_PASS, *at, args, 2))
         return false;
+    while (is_stage_named(walk_node(w, *at)))
+        *at = walk_below(w, *at, 1);
     *at = walk_below(w, *at, 1);
     walk_apply(w, RULE_MAP_GLB, walk_under_layout(w, walk_below(w, *at, 0)), &x, 1);
     *at = walk_below(w, *at, 1);
@@ -310,15 +317,15 @@ bool derive_scan(DeriveWalk *w, Path at)
         return false;
     if (!scan_splits(w, walk_node(w, at)))
         return walk_apply_plain(w, RULE_SCAN_AS_MAP, at) &&
-               derive_group(w, walk_map_below(w, at));
+               derive_by_group(w, walk_map_below(w, at));
     if (look_back(w, &at, part, 0))
-        return derive_group(w, walk_map_below(w, at));
+        return derive_by_group(w, walk_map_below(w, at));
     if (!walk_apply(w, RULE_SCAN_SPLIT, at, &part, 1))
         return false;
     derive_folds(w, walk_below(w, at, 0), w->each);
     at = walk_below(w, at, 1);
     derive_scan(w, walk_below(w, at, 0));
-    return derive_group(w, walk_map_below(w, walk_below(w, at, 1)));
+    return derive_by_group(w, walk_map_below(w, walk_below(w, at, 1)));
 }
 
 // A map of what each part of a row gives: a work-item a part, neighbours of neighbouring
@@ -374,7 +381,7 @@ bool derive_scan_rows(DeriveWalk *w, Path at)
         return false;
     if (look_back(w, &at, part, 0)) {
         walk_apply(w, RULE_MAP_WRG, at, &y, 1);
-        return derive_group(w, walk_map_below(w, walk_below(w, at, CHILD_FUN)));
+        return derive_by_group(w, walk_map_below(w, walk_below(w, at, CHILD_FUN)));
     }
     if (!walk_apply(w, RULE_SCAN_SPLIT, walk_below(w, at, CHILD_FUN), &part, 1))
         return false;
@@ -382,9 +389,9 @@ bool derive_scan_rows(DeriveWalk *w, Path at)
     Path totals = walk_below(w, at, 0), rest = walk_below(w, at, 1);
     walk_apply_plain(w, RULE_MAP_FISSION_LET, rest);
     Path before = walk_below(w, rest, 0), own = walk_below(w, rest, 1);
-    derive_group(w, totals);
-    if (!derive_scan_rows(w, before) && !derive_group(w, before))
+    derive_by_group(w, totals);
+    if (!derive_scan_rows(w, before) && !derive_by_group(w, before))
         walk_apply(w, RULE_MAP_GLB, before, (int64_t[]){0}, 1);
     walk_apply(w, RULE_MAP_WRG, own, &y, 1);
-    return derive_group(w, walk_map_below(w, walk_below(w, own, CHILD_FUN)));
+    return derive_by_group(w, walk_map_below(w, walk_below(w, own, CHILD_FUN)));
 }

@@ -91,13 +91,22 @@ static bool has_part(const Shape *s, int64_t parts)
             (double)parts * s->most <= INT32_MAX);
 }
 
+// More than a few would be many for a kernel that joins them; but an item has each of a
+// part's columns, and some thousand parts of 64 columns fill a machine.
+static int64_t parts_most(const Shape *s)
+{
+    enum { MOST = 256, OF_PREFIXES = 1024, OF_FEW = 4096, FEW = 1024 };
+    const bool few = s->columns && !s->product && s->folds && s->folds < FEW;
+    return few ? OF_FEW : s->scan_columns ? OF_PREFIXES : MOST;
+}
+
 void add_parts(Derivation *d)
 {
-    static const int64_t all[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
-    const int most = d->shape.scan_columns ? COUNTOF(all) : COUNTOF(all) - 2;
+    static const int64_t all[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096};
+    const int64_t most = parts_most(&d->shape);
     int64_t parts[COUNTOF(all)];
     int n = 0;
-    for (int i = 0; i < most; i += d->shape.product ? 1 : 2)
+    for (int i = 0; i < COUNTOF(all) && all[i] <= most; i += d->shape.product ? 1 : 2)
         if (!n || has_part(&d->shape, all[i]))
             parts[n++] = all[i];
     if (n > 1 && space_find(d->space, "parts") < 0)

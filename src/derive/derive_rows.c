@@ -143,30 +143,45 @@ static void inline_maps(DeriveWalk *w, Path at, bool products)
             at = walk_below(w, at, 1);
 }
 
-// Lets before a stage alone, of which its function uses the first.
+// Lets before a stage alone, of which its function uses the first; or before a fold by key,
+// of which its elements may.
 static bool is_stage_of_lets(const Expr *body, const RowStages *wanted)
 {
     const Expr *stage = expr_behind_lets(body);
     return body != stage && is_row_stage(stage, wanted) &&
-           expr_mentions(stage->fun, body->param);
+           (expr_is(stage, P_REDUCEBY) || expr_mentions(stage->fun, body->param));
 }
 
-// Bytes of the longest array in what a map's function is given; -1: not known.
-static int64_t row_bytes(const Expr *map)
+// Bytes of the longest array in a type; -1: not known.
+static int64_t longest_bytes(const Type *type)
 {
-    const Type *elem = type_elem(map->arg[0]->type, map->dims);
-    int64_t most = 0;
-    for (int i = 0; i < (elem->kind == T_TUPLE ? elem->n : 1); i++) {
-        const Type *row = elem->kind == T_TUPLE ? elem->item[i] : elem;
-        int64_t bytes = 1, len;
-        for (; row->kind == T_ARRAY; row = row->elem) {
-            if (!arith_is_const(row->len, &len))
-                return -1;
-            bytes *= MIN(MAX(len, 1), INT32_MAX / bytes);
-        }
-        most =
-            MAX(most, row->kind == T_SCALAR ? bytes * scalar_info[row->scalar].bytes : 0);
+    int64_t most = 0, bytes = 1, len;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++) {
+        bytes = longest_bytes(type->item[i]);
+        most = bytes < 0 || most < 0 ? -1 : MAX(most, bytes);
     }
+    for (bytes = 1; type->kind == T_ARRAY; type = type->elem) {
+        if (!arith_is_const(type->len, &len))
+            return -1;
+        bytes *= MIN(MAX(len, 1), INT32_MAX / bytes);
+        if (type->elem->kind == T_SCALAR)
+            most = bytes * scalar_info[type->elem->scalar].bytes;
+    }
+    return most;
+}
+
+// The same of what a map's function is given, and of what it makes and gives names.
+static int64_t given_bytes(const Expr *map)
+{
+    return longest_bytes(type_elem(map->arg[0]->type, map->dims));
+}
+
+static int64_t named_bytes(const Expr *map)
+{
+    int64_t most = 0;
+    for (const Expr *e = map->fun->arg[0]; e->kind == E_LET; e = e->arg[1])
+        if (makes_array(e->arg[0]))
+            most = MAX(most, longest_bytes(e->arg[0]->type));
     return most;
 }
 
@@ -186,19 +201,20 @@ static RowStages stages_wanted(const DeriveWalk *w, const Expr *map)
     // Fewer are an item's. (A reference is checked with rows of 32, whose steps nvcc takes
     // 46 s for when they are written out.)
     enum { STAGE_LEAST = 32, AGAIN_LEAST = 256, COLUMNS_AT_ONCE = 512 };
-    const int64_t bytes = row_bytes(map);
+    int64_t rows, bytes = given_bytes(map);
+    // Columns are an item's each, so that neighbours read neighbours.
+    const int64_t at_once = reads_columns(map) ? w->units * COLUMNS_AT_ONCE : w->units;
+    const bool few = arith_is_const(map->type->len, &rows) && rows < at_once;
+    if (few && bytes >= 0)
+        bytes = MAX(bytes, named_bytes(map));
     const bool held = bytes >= 0 && bytes <= w->room;
     const bool again = !held || !folds_row(map->fun->arg[0]) ||
                        has_rows(type_elem(map->arg[0]->type, map->dims));
-    // Columns are an item's each, so that neighbours read neighbours.
-    const int64_t at_once = reads_columns(map) ? w->units * COLUMNS_AT_ONCE : w->units;
-    int64_t rows;
     return (RowStages){
         .least = STAGE_LEAST,
         .loops = !w->cpu,
         .again = again ? AGAIN_LEAST : 0,
-        .folds =
-            !held && bytes >= 0 && arith_is_const(map->type->len, &rows) && rows < at_once,
+        .folds = !held && bytes >= 0 && few,
     };
 }
 
@@ -333,6 +349,29 @@ static bool part_at_shared(DeriveWalk *w, Path at)
     return rewriter_end(&w->r, &before, ok);
 }
 
+static bool makes_row(const Expr *expr, const void *none)
+{
+    return makes_array(expr) && array_is_large(expr->type, SMALL_MOST + 1);
+}
+
+// Is a function given rows, or does it make some?
+static bool is_of_rows(const Expr *map)
+{
+    return type_holds_array(type_elem(map->arg[0]->type, map->dims)) ||
+           expr_find(map->fun, makes_row, NULL);
+}
+
+// Those that are made are stored if they are few, and too long for a group, or folded by
+// key.
+static bool stores_rows(const DeriveWalk *w, const Expr *map)
+{
+    int64_t rows;
+    return type_holds_array(type_elem(map->arg[0]->type, map->dims)) ||
+           expr_is(expr_behind_lets(map->fun->arg[0]), P_REDUCEBY) ||
+           (arith_is_const(map->type->len, &rows) && rows < w->units &&
+            named_bytes(map) > w->room);
+}
+
 // What a map stores for each row becomes a stage over all rows, from the inside out: every
 // item that reads an element of a scattered row would scatter all of it, and a loop over
 // steps of a long row would be one item's. (A processor's thread has a row in its cache.)
@@ -347,9 +386,8 @@ void derive_stages_of_rows(DeriveWalk *w, Path at)
     if (!w->deep && walk_node(w, at)->fun)
         derive_stages_of_rows(w, walk_below(w, at, CHILD_FUN));
     expr = w->deep ? NULL : walk_node(w, at);
-    if (!expr || !is_map(expr) ||
-        !type_holds_array(type_elem(expr->arg[0]->type, expr->dims)) ||
-        is_for_items(expr) || hold_in_group(w, at))
+    if (!expr || !is_map(expr) || !is_of_rows(expr) || is_for_items(expr) ||
+        hold_in_group(w, at) || !stores_rows(w, walk_node(w, at)))
         return;
     const RowStages wanted = stages_wanted(w, expr);
     const int64_t args[] = {wanted.least, wanted.loops, wanted.again, wanted.folds};

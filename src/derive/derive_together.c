@@ -250,3 +250,11 @@ const Together *together_of(const DeriveWalk *w, const Param *param)
             return &w->unstored.together.at[i];
     return NULL;
 }
+
+bool folds_parts(const DeriveWalk *w, const Expr *expr)
+{
+    for (int i = 0; i < w->unstored.together.len; i++)
+        if (expr_mentions(expr, w->unstored.together.at[i].param))
+            return true;
+    return false;
+}

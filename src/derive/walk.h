@@ -122,6 +122,7 @@ bool derive_chain(DeriveWalk *w, Path at);
 bool chain_parts(const DeriveWalk *w, const Expr *map);
 // The folds of parts, by groups whatever the point says.
 bool derive_folds(DeriveWalk *w, Path at, int64_t lanes);
+bool derive_by_group(DeriveWalk *w, Path at); // a chain, whatever the point says
 // A map over parts of rows, of a map of what each folds: a group a part and row.
 bool derive_parts_by_groups(DeriveWalk *w, Path at);
 // A prefix of a whole array, or a map that reads it; likewise.
@@ -151,5 +152,7 @@ bool derive_list(DeriveWalk *w, Path at);
 void derive_together(DeriveWalk *w, Path at, const Together *parts);
 // How the parts of a let are done; NULL: it is none of those.
 const Together *together_of(const DeriveWalk *w, const Param *param);
+// Does it fold the results of the parts, which are few?
+bool folds_parts(const DeriveWalk *w, const Expr *expr);
 
 #endif

@@ -79,6 +79,8 @@ static const View *with_scalar(Lower *l, const Type *type, const View *array,
 static void begin_states(Lower *l, GroupSteps *g)
 {
     const Type *type = g->loop->type;
+    if (type->kind == T_SCALAR)
+        g->state[0] = g->state[1] = fold_variable(l, g->first, type);
     for (int k = 0; k < 2 && type->kind == T_TUPLE; k++) {
         const View **item = NEW_ARRAY(l->arena, const View *, type->n);
         const View *scalars = k ? g->state[0] : g->first;

@@ -20,6 +20,18 @@ bool chain_shares(const Expr *expr)
     return can_share(expr, INNER_MOST + 1);
 }
 
+static bool is_shared_fold(const Expr *expr, const void *least)
+{
+    return can_share(expr, *(const int64_t *)least);
+}
+
+// Such a fold, or a loop of them.
+static bool shares_link(const Expr *expr, int64_t least)
+{
+    return can_share(expr, least) ||
+           (loop_folds(expr, least) && expr_find(expr->fun, is_shared_fold, &least));
+}
+
 // How many elements the arrays that a function returns have together.
 static double elements_made(const Type *type)
 {
@@ -51,10 +63,10 @@ static bool is_alone(const Expr *expr, const void *least)
 static bool folds(const Expr *body, int64_t least)
 {
     const Expr *fold = fold_to_name(body, least);
-    if (can_share(body, least) || (fold && can_share(fold, least)))
+    if (shares_link(body, least) || (fold && shares_link(fold, least)))
         return true;
     return body->kind == E_LET &&
-           (can_share(body->arg[0], least) || folds(body->arg[1], least));
+           (shares_link(body->arg[0], least) || folds(body->arg[1], least));
 }
 
 // What a group keeps ----------------------------------------------------------------
@@ -290,7 +302,7 @@ int64_t chain_split(const Expr *map)
     const Expr *body = map->fun ? map->fun->arg[0] : NULL;
     while (body && names_number(body))
         body = body->arg[1];
-    if (chain_depth(map) != 1 || map->type->elem->kind == T_ARRAY ||
+    if (chain_depth(map) != 1 || type_holds_array(map->type->elem) ||
         !path_to_fold(body, &at, chain_shares))
         return 0;
     const Expr *fold = path_find(body, &at);
@@ -386,6 +398,12 @@ bool reads_columns(const Expr *map)
     }
     return is_turned(map->arg[0]) || folds_same(map) ||
            expr_find(map->fun->arg[0], indexes_rows, map->fun->params[0]);
+}
+
+bool turns_columns(const Expr *expr)
+{
+    const Expr *map = expr_is(expr, P_TRANSPOSE) ? expr->arg[0] : NULL;
+    return map && is_map(map) && type_depth(map->type) > 1 && reads_columns(map);
 }
 
 static bool is_near(const Expr *expr, const void *none)

@@ -58,6 +58,7 @@ bool walks_rows(const Expr *map);
 bool walks_lines(const Expr *map);
 // Does it turn an array, or each element of one?
 bool turns_array(const Expr *expr);
+bool turns_columns(const Expr *expr); // rows that are made of columns
 // Do items of a chain read neighbours, a prefix or a fold that keeps the order?
 bool reads_near(const Expr *expr);
 int64_t fold_elem_bytes(const Expr *expr); // of a fold that keeps its order; 0: it is none

@@ -157,33 +157,6 @@ static Expr *folds_of_part(Rewrite *rw, const Expr *map, const Expr *x, const Ex
     return make_lambda(rw, k, make_map(rw, 1, copy_of(rw, f), copy_of(rw, x)));
 }
 
-// The first stage of x, outside functions: an array that is stored or the result of steps.
-// NULL if there is none, or if it reads a name that x itself gives.
-static const Expr *stage_in(const Expr *x)
-{
-    if (expr_is(x, P_TOGLOBAL) || expr_is(x, P_ITERATE))
-        return x;
-    for (int i = 0; i < x->narg; i++) {
-        const Expr *stage = stage_in(x->arg[i]);
-        if (stage)
-            return x->kind == E_LET && expr_mentions(stage, x->param) ? NULL : stage;
-    }
-    return NULL;
-}
-
-// An array with names in place of its stages.
-static Expr *without_stages(Rewrite *rw, const Expr *x, NamedValues *stages)
-{
-    Expr *rest = copy_of(rw, x);
-    const Expr *stage;
-    while ((stage = stage_in(rest)) && stages->n < PARTS_MAX) {
-        Expr *value = copy_of(rw, stage);
-        name_value(rw, stages, "stage", value);
-        rest = with_name(rw, rest, value, stages->param[stages->n - 1]);
-    }
-    return rest;
-}
-
 Expr *rule_foldSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     int64_t parts = args->at[0];

@@ -182,6 +182,32 @@ Expr *name_inputs(Rewrite *rw, NamedValues *in, const Expr *x)
     return name_value(rw, in, "in", copy_of(rw, x));
 }
 
+// The first stage of x, outside functions: an array that is stored or the result of steps.
+// NULL if there is none, or if it reads a name that x itself gives.
+static const Expr *stage_in(const Expr *x)
+{
+    if (expr_is(x, P_TOGLOBAL) || expr_is(x, P_ITERATE))
+        return x;
+    for (int i = 0; i < x->narg; i++) {
+        const Expr *stage = stage_in(x->arg[i]);
+        if (stage)
+            return x->kind == E_LET && expr_mentions(stage, x->param) ? NULL : stage;
+    }
+    return NULL;
+}
+
+Expr *without_stages(Rewrite *rw, const Expr *x, NamedValues *stages)
+{
+    Expr *rest = copy_of(rw, x);
+    const Expr *stage;
+    while ((stage = stage_in(rest)) && stages->n < PARTS_MAX) {
+        Expr *value = copy_of(rw, stage);
+        name_value(rw, stages, "stage", value);
+        rest = with_name(rw, rest, value, stages->param[stages->n - 1]);
+    }
+    return rest;
+}
+
 Expr *with_names(Rewrite *rw, const NamedValues *names, Expr *body)
 {
     for (int i = names->n - 1; i >= 0; i--)

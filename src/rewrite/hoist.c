@@ -45,16 +45,36 @@ bool nest_is_long(const Expr *expr, int64_t least)
     return fold_is_long(expr, least) || scan_is_long(expr, least);
 }
 
+static bool is_long_nest(const Expr *expr, const void *least)
+{
+    return nest_is_long(expr, *(const int64_t *)least);
+}
+
+bool loop_folds(const Expr *expr, int64_t least)
+{
+    const Expr *step = expr_is(expr, P_ITERATE) && !type_holds_array(expr->type) &&
+                               arith_is_const(expr->num[0], NULL)
+                           ? expr_behind_lets(expr->fun->arg[0])
+                           : NULL;
+    return step && !(step->kind == E_OP && step->op == OP_SELECT) &&
+           expr_find(expr->fun, is_long_nest, &least);
+}
+
 bool is_nest(const Expr *expr, const void *none)
 {
     return nest_is_long(expr, 0) || expr_is(expr, P_REDUCEBY);
 }
 
-// The first fold or prefix of so many elements that is the same for all that is bound on
-// the way to it.
+// What a chain names: folds, prefixes and loops of them.
+static bool is_link(const Expr *expr, int64_t least)
+{
+    return nest_is_long(expr, least) || loop_folds(expr, least);
+}
+
+// The first of so many elements that is the same for all that is bound on the way to it.
 static const Expr *free_fold(const Expr *expr, int64_t least, const Bound *bound)
 {
-    if (nest_is_long(expr, least) && !mentions_bound(expr, bound))
+    if (is_link(expr, least) && !mentions_bound(expr, bound))
         return expr;
     const Expr *found = NULL;
     for (int i = 0; i < expr->narg && !found; i++) {
@@ -67,8 +87,7 @@ static const Expr *free_fold(const Expr *expr, int64_t least, const Bound *bound
 const Expr *fold_to_name(const Expr *expr, int64_t least)
 {
     if (expr->kind == E_LET)
-        return nest_is_long(expr->arg[0], least) ? NULL
-                                                 : free_fold(expr->arg[0], least, NULL);
+        return is_link(expr->arg[0], least) ? NULL : free_fold(expr->arg[0], least, NULL);
     return nest_is_long(expr, least) ? NULL : free_fold(expr, least, NULL);
 }
 
@@ -99,11 +118,6 @@ Expr *rule_nameFold(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 // Hoisting folds -----------------------------------------------------------------------
 
-static bool has_long_nest(const Expr *expr, const void *least)
-{
-    return nest_is_long(expr, *(const int64_t *)least);
-}
-
 bool uses_component(const Expr *expr, const Param *elem, int k)
 {
     const int component = element_component(expr, elem);
@@ -133,7 +147,7 @@ static const Expr *repeated_operand(const Expr *map, int64_t least, const Bound 
     for (int i = 0; in && i < (zip ? in->narg : 1); i++) {
         const Expr *part = zip ? in->arg[i] : in;
         if (is_repeated(map->fun->arg[0], map->fun->params[0], zip ? i : -1) &&
-            expr_find(part, has_long_nest, &least) && !mentions_bound(part, bound))
+            expr_find(part, is_long_nest, &least) && !mentions_bound(part, bound))
             return part;
     }
     return NULL;
@@ -150,7 +164,7 @@ static const Expr *invariant(const Expr *expr, int64_t least, const Bound *bound
     bool costly = value == expr
                       ? nest_is_long(value, least)
                       : (makes_array(value) && !array_is_large(value->type, TABLE_LEAST)) ||
-                            expr_find(value, has_long_nest, &least) != NULL;
+                            expr_find(value, is_long_nest, &least) != NULL;
     if (loop && costly && !mentions_bound(value, bound))
         return value;
     const Expr *found = repeated_operand(expr, least, bound);
@@ -307,7 +321,7 @@ static bool find_common(Common *c, const Expr *expr, const Bound *within,
 {
     const Expr *value = expr->kind == E_LET ? expr->arg[0] : expr;
     bool nest = value == expr ? nest_is_long(value, c->least)
-                              : expr_find(value, has_long_nest, &c->least) != NULL;
+                              : expr_find(value, is_long_nest, &c->least) != NULL;
     c->n = 0;
     if (nest && type_is_scalar(value->type) && !mentions_bound(value, within) &&
         !mentions_bound(value, bound) && note_parts(c, value, bound) && c->n) {
@@ -436,7 +450,7 @@ bool is_row_stage(const Expr *expr, const void *user)
                       arith_is_const(expr->num[0], NULL); // steps are launched
     if (wanted->folds &&
         (nest_is_long(expr, wanted->least) ||
-         (expr_is(expr, P_MAP) && expr_find(expr->fun, has_long_nest, &wanted->least))))
+         (expr_is(expr, P_MAP) && expr_find(expr->fun, is_long_nest, &wanted->least))))
         return true;
     if (expr_is(expr, P_REDUCEBY))
         return array_is_large(expr->arg[1]->type, wanted->least);
@@ -482,7 +496,7 @@ static bool find_stage(Common *c, const RowStages *wanted, const MapResult *give
     const RowStages always = {wanted->least, wanted->loops, 0, false};
     const bool again = wanted->again && around.again && makes_array(expr) &&
                        (array_is_large(expr->type, wanted->again) ||
-                        expr_find(expr, has_long_nest, &wanted->least));
+                        expr_find(expr, is_long_nest, &wanted->least));
     const bool stage = keeps_row(wanted, given, expr, &around) ||
                        (expr == given->under ? is_row_stage(expr, &always)
                                              : again || is_row_stage(expr, wanted));

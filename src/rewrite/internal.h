@@ -84,6 +84,8 @@ Expr *name_value(Rewrite *rw, NamedValues *names, const char *name, Expr *value)
 // The arrays that items read neighbours of by names, the parts of a zip each, so that they
 // can be held in local memory.
 Expr *name_inputs(Rewrite *rw, NamedValues *in, const Expr *x);
+// An expression with names in place of its stages, for rules that read it twice.
+Expr *without_stages(Rewrite *rw, const Expr *x, NamedValues *stages);
 Expr *with_names(Rewrite *rw, const NamedValues *names, Expr *body);
 
 // match.c

@@ -66,7 +66,8 @@ bool path_to_fold(const Expr *expr, Path *at, bool (*fits)(const Expr *reduce))
 {
     if (expr_is(expr, P_REDUCE))
         return !fits || fits(expr);
-    for (int i = 0; (expr->kind == E_OP || expr->kind == E_CALL) && i < expr->narg; i++) {
+    const bool part = expr->kind == E_OP || expr->kind == E_CALL || expr->kind == E_TUPLE;
+    for (int i = 0; part && i < expr->narg; i++) {
         if (!path_push(at, i))
             return false;
         if (path_to_fold(expr->arg[i], at, fits))

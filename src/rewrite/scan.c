@@ -225,12 +225,10 @@ static Expr *rows_in_one_pass(Rewrite *rw, const Expr *at, const RuleArgs *args)
                  make_map(rw, 1, body, make_zip(rw, 1, in, COUNTOF(in)))));
 }
 
-Expr *rule_scanOnePass(Rewrite *rw, const Expr *at, const RuleArgs *args)
+static Expr *whole_in_one_pass(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     int64_t parts, n = args->at[0];
     const Expr *scan = scan_read(at);
-    if (!scan && is_dims(at, P_MAP, 1))
-        return rows_in_one_pass(rw, at, args);
     if (!may_look_back(rw, scan, n, &parts) || args->at[1])
         return NULL;
     Param *totals = fresh(rw, "totals"), *room = fresh(rw, "room");
@@ -239,6 +237,17 @@ Expr *rule_scanOnePass(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return expr_let(rw->ir, totals, totals_of(rw, scan, n),
                     expr_let(rw->ir, room, room_for(rw, scan, parts, num(rw, 1), false),
                              in_one_pass(rw, at, scan, &pass, parts, false)));
+}
+
+Expr *rule_scanOnePass(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    NamedValues stages = {.n = 0};
+    const bool rows = !scan_read(at) && is_dims(at, P_MAP, 1);
+    const Expr *x = rows || scan_read(at) ? without_stages(rw, at, &stages) : NULL;
+    Expr *passes = !x     ? NULL
+                   : rows ? rows_in_one_pass(rw, x, args)
+                          : whole_in_one_pass(rw, x, args);
+    return passes ? with_names(rw, &stages, passes) : NULL;
 }
 
 Expr *rule_scanSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)

@@ -159,7 +159,7 @@ static bool stream_map(DeriveWalk *w, Path at)
     const Rewriter before = rewriter_hold(&w->r);
     bool streams = walk_apply_plain(w, RULE_ITERATE_ONCE, at) && stream_loop(w, at, 1);
     if (streams)
-        lower_steps(ir, walk_node(w, at), w->shuffle, ir->arena, &found);
+        lower_steps(ir, walk_node(w, at), w->shuffle, &found);
     streams = streams && !found.why && reaches(&found);
     if (streams)
         merge_loops(&w->passes, &found);

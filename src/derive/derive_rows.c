@@ -492,8 +492,7 @@ void derive_results_apart(DeriveWalk *w, Path at)
     const bool tuple = expr && expr->kind == E_TUPLE;
     for (int i = 0; tuple && !w->deep && i < walk_node(w, at)->narg; i++)
         derive_results_apart(w, walk_below(w, at, i));
-    while (!w->deep && (tuple || expr_is(expr, P_UNZIP)) &&
-           walk_apply_plain(w, RULE_LET_OUT, at))
+    while (!w->deep && walk_apply_plain(w, RULE_LET_OUT, at))
         at = walk_below(w, at, 1);
     derive_result_apart(w, at);
 }

@@ -50,7 +50,7 @@ static void note_loop(Derivation *d, Expr *iterate)
     const Expr *stream = derive_steps(ir, iterate);
     if (!stream)
         return;
-    lower_steps(ir, stream, d->device.shuffle, ir->arena, &found);
+    lower_steps(ir, stream, d->device.shuffle, &found);
     merge_loops(&d->shape.steps, &found);
 }
 

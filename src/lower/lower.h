@@ -70,7 +70,7 @@ typedef struct {
 } TimeLoop;
 // Describes an iterateStream, whose reductions are written out. shuffle: as in
 // KernelOptions.
-void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoop *found);
+void lower_steps(Ir *ir, const Expr *stream, bool shuffle, TimeLoop *found);
 
 // Is a result of a step its state, or a part of it, as it stands? It is not copied.
 bool is_carried(const Expr *result, const Param *state);

@@ -72,8 +72,9 @@ static void add_flat(Lower *l, const Stream *walking, const Type *state, TimeLoo
     found->flat_reads = flat.reads;
 }
 
-void lower_steps(Ir *ir, const Expr *stream, bool shuffle, Arena *arena, TimeLoop *found)
+void lower_steps(Ir *ir, const Expr *stream, bool shuffle, TimeLoop *found)
 {
+    AutoArena *arena = arena_new(); // a probe of many reads makes views of some MB
     Unit unit = {.ir = ir, .arena = arena};
     KernelOptions options = {.shuffle = shuffle, .unroll_cap = STEPS_COPIES};
     Diags quiet = {.arena = arena};

@@ -257,8 +257,16 @@ static bool loops_within(const Expr *in, const void *none)
     return is_map(in) && expr_find_pattern(in->fun, P_ITERATE);
 }
 
-// Maps around it are places only where each runs over what the one around it is given: a
-// fold of every element of one array with every element of another is a product.
+// Fewer folds than items that a GPU runs at once, which are no product's, are shared.
+static bool is_few(const Expr *map)
+{
+    enum { FEW = 1 << 14 };
+    return !is_product(map) && elements_made(map->type) < FEW;
+}
+
+// Maps around it are places only where each runs over what the one around it is given, or
+// where they are few: a fold of every element of one array with every element of another is
+// a product.
 int chain_depth(const Expr *map)
 {
     for (int depth = 1; depth <= DIMS_MAX && is_map(map) && map->dims == 1; depth++) {
@@ -266,7 +274,8 @@ int chain_depth(const Expr *map)
         if (folds(body, chain_least(body)) || holds_arrays(body))
             return is_chain_body(body) && !is_for_items(map) ? depth : 0;
         body = under_layout(body);
-        if (!is_map(body) || !expr_mentions(body->arg[0], map->fun->params[0]) ||
+        if (!is_map(body) ||
+            !(expr_mentions(body->arg[0], map->fun->params[0]) || is_few(map)) ||
             expr_find(map->arg[0], loops_within, NULL))
             return 0;
         map = body;

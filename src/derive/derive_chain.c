@@ -87,6 +87,7 @@ static bool derive_shared(DeriveWalk *w, Path at)
 }
 
 static void derive_loop(DeriveWalk *w, Path at);
+static void derive_step(DeriveWalk *w, Path at);
 
 // An array is held where all items can read it, or computed where it is read.
 static void derive_value(DeriveWalk *w, Path at)
@@ -94,6 +95,9 @@ static void derive_value(DeriveWalk *w, Path at)
     const Expr *value = walk_node(w, at);
     if (w->rows && (is_group_loop(value) || loop_folds(value, ALONE_MOST + 1))) {
         derive_loop(w, at);
+    } else if (w->rows && w->hold && scans_rows(value)) {
+        derive_step(w, at);
+        walk_apply_plain(w, RULE_HOLD_LOCAL, at);
     } else if (w->rows && w->hold && is_held(value)) {
         derive_elements(w, expr_is(value, P_SCATTER) ? walk_below(w, at, 0) : at);
         walk_apply_plain(w, RULE_HOLD_LOCAL, at);
@@ -108,6 +112,8 @@ static void derive_result(DeriveWalk *w, Path at, bool stored)
     if (result->kind == E_TUPLE) {
         for (int i = 0; i < result->narg; i++)
             derive_result(w, walk_below(w, at, i), stored);
+    } else if (w->rows && scans_rows(result)) {
+        derive_step(w, at);
     } else if (result->type->kind == T_ARRAY) {
         if (w->rows || !expr_is(result, P_SCAN))
             derive_elements(w, at);
@@ -161,11 +167,17 @@ static void derive_body_of_chain(DeriveWalk *w, Path at, const Param *row, bool 
         derive_result(w, at, stored);
 }
 
-// The items of a group take each step of a loop together.
+// The items of a group take each step of a loop together, or make each of its prefixes.
 static void derive_loop(DeriveWalk *w, Path at)
 {
     derive_result(w, walk_below(w, at, 0), false);
-    const Param *state = walk_node(w, at)->fun->params[0];
+    derive_step(w, at);
+}
+
+static void derive_step(DeriveWalk *w, Path at)
+{
+    walk_apply_plain(w, RULE_SCAN_SEQ, at);
+    const Param *state = w->deep ? NULL : walk_node(w, at)->fun->params[0];
     derive_body_of_chain(w, walk_below(w, at, CHILD_FUN), state, false);
 }
 
@@ -231,7 +243,7 @@ bool derive_chain(DeriveWalk *w, Path at)
     const bool rows = w->rows, hold = w->hold;
     if (depth) {
         const bool held = chain_holds(map);
-        w->rows = held || shares_row(w, map);
+        w->rows = holds_arrays(chain_map(map)->fun->arg[0]) || shares_row(w, map);
         w->hold |= held;
         derive_rows(w, at, depth);
     }
@@ -313,6 +325,9 @@ static bool look_back(DeriveWalk *w, Path *at, int64_t part, int64_t items)
 bool derive_scan(DeriveWalk *w, Path at)
 {
     int64_t part = w->items * w->share;
+    if (!w->deep && scans_rows(walk_node(w, at)))
+        return walk_apply_plain(w, RULE_SCAN_AS_MAP, at) &&
+               derive_by_group(w, walk_map_below(w, at));
     if (w->deep || !w->share || !chain_shares(scan_read(walk_node(w, at))))
         return false;
     if (!scan_splits(w, walk_node(w, at)))

@@ -226,6 +226,10 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
         if (len < INT32_MAX && expr_find(expr->fun, adds_floats, NULL))
             shape->scan_most = MAX(shape->scan_most, len);
         shape->dims = MAX(shape->dims, 1);
+    } else if (scans_rows(expr)) { // by a group
+        shape->rows = true;
+        shape->row = MAX(shape->row, usual_length(shape->program, expr->type->elem->len));
+        shape->dims = MAX(shape->dims, 1);
     } else if (pattern && expr->pattern == P_ITERATE) {
         find_shape(shape, expr->fun->arg[0], true);
     } else if (root && expr->type && expr->type->kind == T_ARRAY && expr->kind != E_LET) {

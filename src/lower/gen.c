@@ -797,7 +797,7 @@ static void gen_pattern(Lower *l, const Expr *expr, const Env *env, const View *
     case P_MAPUNROLL: gen_map(l, expr, env, out); break;
     case P_MAPSLIDE: gen_slide(l, expr, env, out); break;
     case P_SCAN:
-    case P_SCANSEQ: gen_steps(l, expr, env, true, NULL, out); break;
+    case P_SCANSEQ: gen_prefixes(l, expr, env, out); break;
     case P_REDUCE:
     case P_REDSEQ:
     case P_REDMATRIX:

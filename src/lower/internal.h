@@ -127,6 +127,8 @@ const View *view_value(Lower *l, const KExpr *value);
 bool view_is_known(const View *view, int64_t *value); // an integer
 // steps.c: an iterate whose steps all items of a group take together: the state after it.
 const View *gen_steps_together(Lower *l, const Expr *expr, const Env *env);
+// Prefixes, which all items of a group make together if they are arrays of its items.
+void gen_prefixes(Lower *l, const Expr *expr, const Env *env, const View *out);
 const View *view_var(Lower *l, const Var *var);
 const View *view_tuple(Lower *l, const Type *type, const View *const *item);
 // What leaf makes of each array and each scalar of a type and of two views of it, of which

@@ -7,6 +7,28 @@
 
 // What can be a chain ------------------------------------------------------------------
 
+// Scalars of the largest array in a type; 0: there is none, -1: they are not known.
+static int64_t array_scalars(const Type *type)
+{
+    int64_t n = 1, len, most = 0;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++) {
+        n = array_scalars(type->item[i]);
+        most = n < 0 || most < 0 ? -1 : MAX(most, n);
+    }
+    if (type->kind != T_ARRAY)
+        return most;
+    for (; type->kind == T_ARRAY; type = type->elem)
+        n = arith_is_const(type->len, &len) ? MIN(n * MAX(len, 1), INT32_MAX) : INT32_MAX;
+    return n < INT32_MAX ? n : -1;
+}
+
+bool scans_rows(const Expr *expr)
+{
+    return expr_is(expr, P_SCAN) && expr->type->elem->kind == T_ARRAY &&
+           array_scalars(expr->type->elem) > SMALL_MOST &&
+           is_map(under_views(expr_behind_lets(expr->fun->arg[0])));
+}
+
 static bool can_share(const Expr *expr, int64_t least)
 {
     if (expr_is(expr, P_SCAN)) // in local memory, so of a length that is known
@@ -56,7 +78,8 @@ int64_t chain_least(const Expr *body)
 // A prefix that items cannot share would be computed by all of them.
 static bool is_alone(const Expr *expr, const void *least)
 {
-    return expr_is(expr, P_SCAN) && !can_share(expr, *(const int64_t *)least);
+    return expr_is(expr, P_SCAN) && !scans_rows(expr) &&
+           !can_share(expr, *(const int64_t *)least);
 }
 
 // Does a body fold at its own level what items may share?
@@ -70,21 +93,6 @@ static bool folds(const Expr *body, int64_t least)
 }
 
 // What a group keeps ----------------------------------------------------------------
-
-// Scalars of the largest array in a type; 0: there is none, -1: they are not known.
-static int64_t array_scalars(const Type *type)
-{
-    int64_t n = 1, len, most = 0;
-    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++) {
-        n = array_scalars(type->item[i]);
-        most = n < 0 || most < 0 ? -1 : MAX(most, n);
-    }
-    if (type->kind != T_ARRAY)
-        return most;
-    for (; type->kind == T_ARRAY; type = type->elem)
-        n = arith_is_const(type->len, &len) ? MIN(n * MAX(len, 1), INT32_MAX) : INT32_MAX;
-    return n < INT32_MAX ? n : -1;
-}
 
 bool is_group_loop(const Expr *expr)
 {
@@ -122,12 +130,19 @@ static bool names_held(const Expr *let)
             is_read_again(let->arg[1], let->param));
 }
 
-bool holds_arrays(const Expr *body)
+// Elements of the longest that a body names; 0: there is none.
+static int64_t held_length(const Expr *body)
 {
+    int64_t most = 0;
     for (; body->kind == E_LET; body = body->arg[1])
         if (names_held(body))
-            return true;
-    return false;
+            most = MAX(most, array_scalars(body->arg[0]->type));
+    return most;
+}
+
+bool holds_arrays(const Expr *body)
+{
+    return held_length(body) || scans_rows(expr_behind_lets(body));
 }
 
 // What a function names that depends on its element.
@@ -227,21 +242,12 @@ static bool folds_rows(const Expr *expr, const void *none)
 
 bool chain_holds(const Expr *map)
 {
-    return holds_arrays(chain_map(map)->fun->arg[0]);
+    return held_length(chain_map(map)->fun->arg[0]) > 0;
 }
 
 bool reads_held_rows(const Expr *map)
 {
     return chain_holds(map) && expr_find(chain_map(map)->fun->arg[0], folds_rows, NULL);
-}
-
-static int64_t held_length(const Expr *body)
-{
-    int64_t most = 0;
-    for (; body->kind == E_LET; body = body->arg[1])
-        if (names_held(body))
-            most = MAX(most, array_scalars(body->arg[0]->type));
-    return most;
 }
 
 bool is_chain_body(const Expr *body)
@@ -328,7 +334,7 @@ static bool indexes_rows(const Expr *expr, const void *element)
 
 static bool goes_on(const Expr *expr, const void *none)
 {
-    return scan_is_long(expr, ALONE_MOST + 1) ||
+    return (scan_is_long(expr, ALONE_MOST + 1) && !scans_rows(expr)) ||
            (fold_is_long(expr, INNER_MOST + 1) && !reduce_shares(expr));
 }
 
@@ -466,9 +472,10 @@ static int64_t input_bytes(const Expr *in)
 static int64_t scan_bytes(const Expr *expr, bool inputs)
 {
     int64_t len, bytes = 0;
-    if (expr_is(expr, P_SCAN) && arith_is_const(expr->type->len, &len))
+    const bool own = expr_is(expr, P_SCAN) && !scans_rows(expr); // those are in memory
+    if (own && arith_is_const(expr->type->len, &len))
         bytes = bytes_of(expr->type) / MAX(len, 1) * (len + SCAN_MORE);
-    if (inputs && (expr_is(expr, P_SCAN) || (keeps_order(expr) && chain_shares(expr))))
+    if (inputs && (own || (keeps_order(expr) && chain_shares(expr))))
         bytes += input_bytes(expr->arg[1]);
     for (int i = 0; i < expr->narg; i++)
         bytes += scan_bytes(expr->arg[i], inputs);
@@ -500,7 +507,9 @@ int64_t chain_length(const Expr *map, LengthOf *length, const void *user)
     map = chain_map(map);
     Longest longest = {length, user, 0};
     expr_each(map->fun->arg[0], note_longest, &longest);
-    return MAX(longest.most, held_length(map->fun->arg[0]));
+    const Expr *given = expr_behind_lets(map->fun->arg[0]);
+    const int64_t made = scans_rows(given) ? array_scalars(given->type->elem) : 0;
+    return MAX(MAX(longest.most, made), held_length(map->fun->arg[0]));
 }
 
 int64_t chain_scan_bytes(const Expr *map)

@@ -26,6 +26,9 @@ bool is_chain_body(const Expr *body);
 // Is it a loop of arrays, of a known number of steps that none of them ends, so that a
 // group can take them together?
 bool is_group_loop(const Expr *expr);
+// Prefixes that are arrays, each made of the one before by a map: the items of a group make
+// one after the other.
+bool scans_rows(const Expr *expr);
 // Does such a body name arrays that a loop changes, or that are made and read again? They
 // are the group's, which holds them.
 bool holds_arrays(const Expr *body);

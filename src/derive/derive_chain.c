@@ -320,6 +320,13 @@ static bool look_back(DeriveWalk *w, Path *at, int64_t part, int64_t items)
     return true;
 }
 
+// By a group each, or else by an item each.
+static void derive_each(DeriveWalk *w, Path at)
+{
+    if (!derive_by_group(w, at))
+        walk_apply(w, RULE_MAP_GLB, at, (int64_t[]){0}, 1);
+}
+
 // In one group, or in parts: what each gives, the prefixes of these, and its own behind
 // them.
 bool derive_scan(DeriveWalk *w, Path at)
@@ -333,14 +340,17 @@ bool derive_scan(DeriveWalk *w, Path at)
     if (!scan_splits(w, walk_node(w, at)))
         return walk_apply_plain(w, RULE_SCAN_AS_MAP, at) &&
                derive_by_group(w, walk_map_below(w, at));
-    if (look_back(w, &at, part, 0))
-        return derive_by_group(w, walk_map_below(w, at));
+    if (look_back(w, &at, part, 0)) {
+        derive_by_group(w, walk_map_below(w, at));
+        return true;
+    }
     if (!walk_apply(w, RULE_SCAN_SPLIT, at, &part, 1))
         return false;
     derive_folds(w, walk_below(w, at, 0), w->each);
     at = walk_below(w, at, 1);
     derive_scan(w, walk_below(w, at, 0));
-    return derive_by_group(w, walk_map_below(w, walk_below(w, at, 1)));
+    derive_each(w, walk_map_below(w, walk_below(w, at, 1)));
+    return true;
 }
 
 // A map of what each part of a row gives: a work-item a part, neighbours of neighbouring
@@ -386,14 +396,10 @@ static bool derive_scan_columns(DeriveWalk *w, Path at)
 
 // Prefixes of rows that are too long, or too few, for a group each: the same under a map.
 // What each part gives, the prefixes of these, and its own behind them are maps of their
-// own.
-bool derive_scan_rows(DeriveWalk *w, Path at)
+// own. Parts that no group shares would only add kernels: then all is as it was.
+static bool scan_rows_in_parts(DeriveWalk *w, Path at, int64_t part)
 {
-    int64_t part = w->items * w->share, y = 1;
-    if (!w->deep && derive_scan_columns(w, at))
-        return true;
-    if (w->deep || scan_row_length(walk_node(w, at)) <= part || !w->share)
-        return false;
+    const int64_t y = 1;
     if (look_back(w, &at, part, 0)) {
         walk_apply(w, RULE_MAP_WRG, at, &y, 1);
         return derive_by_group(w, walk_map_below(w, walk_below(w, at, CHILD_FUN)));
@@ -405,8 +411,19 @@ bool derive_scan_rows(DeriveWalk *w, Path at)
     walk_apply_plain(w, RULE_MAP_FISSION_LET, rest);
     Path before = walk_below(w, rest, 0), own = walk_below(w, rest, 1);
     derive_by_group(w, totals);
-    if (!derive_scan_rows(w, before) && !derive_by_group(w, before))
-        walk_apply(w, RULE_MAP_GLB, before, (int64_t[]){0}, 1);
+    if (!derive_scan_rows(w, before))
+        derive_each(w, before);
     walk_apply(w, RULE_MAP_WRG, own, &y, 1);
     return derive_by_group(w, walk_map_below(w, walk_below(w, own, CHILD_FUN)));
+}
+
+bool derive_scan_rows(DeriveWalk *w, Path at)
+{
+    const int64_t part = w->items * w->share;
+    if (!w->deep && derive_scan_columns(w, at))
+        return true;
+    if (w->deep || scan_row_length(walk_node(w, at)) <= part || !w->share)
+        return false;
+    const Rewriter before = rewriter_hold(&w->r);
+    return rewriter_end(&w->r, &before, scan_rows_in_parts(w, at, part));
 }

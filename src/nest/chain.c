@@ -71,7 +71,7 @@ int64_t chain_least(const Expr *body)
 {
     double count = elements_made(body->type);
     return count > 0 && count <= INNER_MOST * INNER_MOST
-               ? MAX(8, (int64_t)count / INNER_MOST)
+               ? MAX(SHARED_LEAST, (int64_t)count / INNER_MOST)
                : INNER_MOST + 1;
 }
 

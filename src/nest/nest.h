@@ -18,6 +18,7 @@ const Expr *chain_map(const Expr *map); // the innermost of these, which holds t
 // Elements of a fold in a body that is worth sharing: where an array is made, each of its
 // elements would fold them again.
 int64_t chain_least(const Expr *body);
+enum { SHARED_LEAST = 8 }; // and never fewer
 enum { ALONE_MOST = 16 }; // elements that an item folds by itself
 // Is it a fold or a prefix that the items of a group may share?
 bool chain_shares(const Expr *expr);

@@ -73,6 +73,14 @@ static const Case cases[] = {
     {"def f(a: [N][M]float) = a |> map(\\r -> let c = scan(\\y x -> 0.9 * y + x, 0.0, r) "
      "in let t = reduce(max, 0.0, c) in c |> map(\\x -> x / t))",
      {{20, 1000003}, {600, 100000}}},
+    // Beside prefixes that groups share, some that none does: who reads them finds more.
+    {"def f(a: [N][M]float, k: [7]float) = (map(scan(+, 0.0), a), a |> map(\\r -> "
+     "scan(max, 0.0, r) |> map(\\v -> reduce(+, 0.0, scan(+, v, k)))))",
+     {{90, 9000}, {20, 1000003}}},
+    {"def f(a: [N][M]float, k: [N][16]float) = zip(a, k) |> map(\\r q -> let h = q |> "
+     "map(\\c -> r |> map(\\v -> (exp(v * c), v)) |> " AFFINE
+     ") in array(M, \\t -> reduce(+, 0.0, array(16, \\n -> q[n] * h[n][t].1))))",
+     {{2048, 4096}, {90, 9000}}},
     // Folds of rows to several rows.
     {"def f(a: [N][M]float) = reduce(\\s r -> (zip(s.0, r) |> map(+), zip(s.1, r) |> "
      "map(max)), (array(M, \\j -> 0.0), array(M, \\j -> -1e30)), a)",

@@ -53,6 +53,8 @@ static const Case cases[] = {
     {"def f(a: [N][M]float) = a |> pad2(1, 1, clamp) |> slide2(3, 1) |> map2(\\w -> "
      "0.25 * (w[0][1] + w[1][0] + w[1][2] + w[2][1]) - sqrt(abs(w[1][1])))",
      19, 23},
+    {"def f(a: [N][M]half) = a |> map(map(\\x -> float(x > 0.75) * 0.1 + float(bool(x))))",
+     20, 33},
     {"def f(a: [N]float) = a |> scan(+, 0)", 700, 1},
     {"def f(a: [N][M]float) = a |> map(scan(+, 0))", 9, 700},
     {"def f(a: [N][M]float) = transpose(a) |> map(scan(+, 0))", 300, 9},
@@ -264,6 +266,66 @@ static void test_no_number(void **state)
     arena_free(arena);
 }
 
+static const char *const scalar[] = {"bool", "char",  "uchar", "short", "ushort",
+                                     "int",  "uint",  "long",  "ulong", "half",
+                                     "bf16", "float", "double"};
+
+// One component for each type that a number can have; bool: that too.
+static void print_each(Buf *out, const char *format, bool with_bool)
+{
+    for (int i = with_bool ? 0 : 1; i < COUNTOF(scalar); i++)
+        for (const char *c = format; c == format || c[-1]; c++)
+            if (*c == 'T')
+                buf_puts(out, scalar[i]);
+            else if (*c == 'I')
+                buf_printf(out, "%d", i - 1);
+            else
+                buf_printf(out, "%c", *c ? *c : i + 1 < COUNTOF(scalar) ? ',' : ' ');
+}
+
+// Whatever is converted to whatever else, numbers with bounds say it: of an input, of what
+// is computed, of what is decided, and in folds.
+static void test_conversions(void **state)
+{
+    (void)state;
+    static const char *const from[] = {"x", "if x == y then x else y",
+                                       "if float(x) / 3.0 > 0.3 then x else y"};
+    Rng rng = rng_new(4);
+    for (int k = 0; k < COUNTOF(scalar); k++) {
+        Arena *arena = arena_new();
+        Diags diags = {.arena = arena};
+        char folder[] = "/tmp/forewarp-test-XXXXXX";
+        Buf text = buf_new();
+        assert_non_null(mkdtemp(folder));
+        buf_printf(&text,
+                   "size N\ndef f(a, b: [N]%s) = let c = zip(a, b) |> map(\\x y -> %s) in "
+                   "(map(\\v -> (",
+                   scalar[k], from[rng_below(&rng, COUNTOF(from))]);
+        print_each(&text, "T(v)", true);
+        buf_puts(&text, "), c), c |> map(\\v -> (");
+        print_each(&text, "T(v)", false);
+        buf_puts(&text, ")) |> reduce(\\p q -> (");
+        print_each(&text, k % 2 ? "max(p.I, q.I)" : "p.I + q.I", false);
+        buf_puts(&text, "), (");
+        print_each(&text, "T(0)", false);
+        buf_puts(&text, ")))\n");
+        Problem *problem = problem_parse("f.fw", text.text, &diags);
+        const Binding binding = {.name = "N", .value = 50};
+        if (!problem || !problem_bind(problem, &binding, 1, &diags))
+            fail_msg("%s: %s", text.text, diags.list.at[0].message);
+        ProblemData *data = data_random(problem, 1, arena);
+        const Workplace place = {.folder = folder};
+        const char *how;
+        assert_true(reference_compute(problem, data, "host", &place, arena, &how, &diags));
+        if (strncmp(how, "plain kernel with bounds", 24) != 0)
+            fail_msg("%s: %s", text.text, how);
+        problem_free(problem);
+        remove_tree(folder);
+        buf_release(&text);
+        arena_free(arena);
+    }
+}
+
 // What a program's kernels may need, when they are not known yet: of doubles, which have
 // helpers that only some arithmetic does.
 static void test_preludes(void **state)
@@ -290,6 +352,7 @@ int main(int argc, char **argv)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_device), cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_no_number), cmocka_unit_test(test_preludes)};
+        cmocka_unit_test(test_no_number), cmocka_unit_test(test_conversions),
+        cmocka_unit_test(test_preludes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -179,8 +179,9 @@ class Generator:
         if x.type == type_:
             return x
         if type_ == "bool":
-            return self.combined(f"({x.text} > 0)" if x.type == "float" else f"bool({x.text})",
-                                 type_, (lambda a: a > 0) if x.type == "float" else (lambda a: a != 0), x)
+            above = x.type == "float" and self.chance(0.5)
+            return self.combined(f"({x.text} > 0)" if above else f"bool({x.text})",
+                                 type_, (lambda a: a > 0) if above else (lambda a: a != 0), x)
         if type_ == "other":
             x = self.converted(x, "int")
             return self.combined(f"{self.other}({x.text})", type_, lambda a: a, x)
@@ -188,7 +189,7 @@ class Generator:
             return self.combined(f"int({x.text})", type_, lambda a: a, x)
         if type_ == "int":
             return self.combined(f"int({x.text})", type_, lambda a: np.trunc(a.astype(np.float64)), x)
-        inner = f"int({x.text})" if x.type == "bool" else x.text
+        inner = f"int({x.text})" if x.type == "bool" and self.chance(0.5) else x.text
         return self.combined(f"{self.float}({inner})", type_, lambda a: a, x)
 
     def leaf(self, scope, type_):

@@ -135,13 +135,13 @@ bool has_long_scan(const Derivation *d)
            d->shape.scan <= WIDE;
 }
 
-// Both what a group reads and its own prefixes in local memory. Items share no part of fewer
-// elements than SHARED_LEAST.
+// Both what a group reads and its own prefixes in local memory. Items share no part of
+// fewer elements than SHARED_LEAST.
 static void add_scan_params(Derivation *d, Diags *diags)
 {
     space_add_ints(d->space, "share", (const int64_t[]){0, 4, 8, 16, 32}, 5);
-    constrain(d, diags, "share == 0 or lx%s * share >= %d",
-              d->shape.product ? " * ly" : "", SHARED_LEAST);
+    constrain(d, diags, "share == 0 or lx%s * share >= %d", d->shape.product ? " * ly" : "",
+              SHARED_LEAST);
     constrain(d, diags,
               "share == 0 or (lx%s * share * (1 + (hold == 'local')) + %d) * %lld <= %lld",
               d->shape.product ? " * ly" : "", SCAN_MORE, (long long)d->shape.scan,

@@ -19,7 +19,7 @@ const Expr *chain_map(const Expr *map); // the innermost of these, which holds t
 // elements would fold them again.
 int64_t chain_least(const Expr *body);
 enum { SHARED_LEAST = 8 }; // and never fewer
-enum { ALONE_MOST = 16 }; // elements that an item folds by itself
+enum { ALONE_MOST = 16 };  // elements that an item folds by itself
 // Is it a fold or a prefix that the items of a group may share?
 bool chain_shares(const Expr *expr);
 // Is it what the function of such a map computes: folds or prefixes, shared by items?

@@ -2,7 +2,7 @@
 //
 // Type inference of expressions, bottom-up: the arguments of a pattern come before its
 // function, so that the parameters of a lambda have types before its body is seen.
-// Types flow down only to number literals, as the type "wanted". Calls of definitions are
+// Types flow down only to number literals and sizes, as the type "wanted". Calls of definitions are
 // inlined on the way. After an error the expressions around it stay quiet.
 //
 // Codes: T001 operands differ, T002 wrong operand, T003 argument count, T004 argument
@@ -12,38 +12,13 @@
 // T017 called before its definition ends, T018 signature of a fun, T019 too much inlined,
 // T024 too many scalars in tuples, T025 too many operations.
 //
-// It does not convert: int to float and float to double must be written. nesting.c checks
-// where lowered patterns may stand.
+// It converts sizes and nothing else: int to float and float to double must be written.
+// nesting.c checks where lowered patterns may stand.
 #include <math.h>
 
 #include "ir/internal.h"
 
 // Literals ---------------------------------------------------------------------------
-
-bool infer_adapts(const Expr *e)
-{
-    if (e->kind == E_LITERAL)
-        return !e->boolean;
-    if (e->kind != E_OP)
-        return false;
-    OpTypes types = op_info[e->op].types;
-    if (types != TY_ARITH && types != TY_INTEGER && types != TY_FLOAT && types != TY_SELECT)
-        return false;
-    for (int i = types == TY_SELECT; i < e->narg; i++)
-        if (!infer_adapts(e->arg[i]))
-            return false;
-    return true;
-}
-
-static bool has_floating_literal(const Expr *e)
-{
-    if (e->kind == E_LITERAL)
-        return e->floating;
-    for (int i = e->kind == E_OP && e->op == OP_SELECT; i < e->narg; i++)
-        if (has_floating_literal(e->arg[i]))
-            return true;
-    return false;
-}
 
 static const Type *infer_literal(Infer *in, const Expr *e, const Type *want)
 {
@@ -85,7 +60,73 @@ static const Type *literal_hint(const Expr *e, const Type *typed)
 static const Type *all_literal_want(const Expr *e, const Type *want)
 {
     bool floats = want && type_is_scalar(want) && type_is_float(want);
-    return !floats && has_floating_literal(e) ? type_scalar(S_FLOAT) : want;
+    return !floats && infer_has_floating(e) ? type_scalar(S_FLOAT) : want;
+}
+
+void infer_quiet(Infer *in, Quiet *quiet)
+{
+    int conditions = in->program ? in->program->conditions.len : 0;
+    *quiet = (Quiet){in->diags, {.arena = in->ir->arena}, conditions, in->too_deep};
+    in->diags = &quiet->diags;
+}
+
+void infer_aloud(Infer *in, const Quiet *quiet, bool kept)
+{
+    in->diags = quiet->said;
+    in->too_deep = quiet->too_deep;
+    if (kept)
+        return;
+    if (in->program)
+        in->program->conditions.len = quiet->conditions;
+}
+
+// The type of an expression in which all sizes are ints; NULL if it has none, of which
+// nothing is said.
+static const Type *infer_with_int_sizes(Infer *in, Expr *e, const Type *want)
+{
+    Quiet quiet;
+    infer_quiet(in, &quiet);
+    in->int_sizes = true;
+    const Type *type = infer_expr(in, e, want);
+    in->int_sizes = false;
+    infer_aloud(in, &quiet, type);
+    return type;
+}
+
+// What a size, or an expression of sizes and literals, among the operands should become:
+// what the typed ones are, else what is wanted of all. Operations on floating numbers take
+// ints, and make floats of them.
+static const Type *size_want(Infer *in, const Expr *op, const Expr *e, const Type *typed,
+                             const Type *want)
+{
+    bool floats = op_info[op->op].types == TY_FLOAT;
+    if (floats && typed && (!type_is_float(typed) || infer_is_count(in, e)))
+        return NULL;
+    if (floats && !typed && want && type_is_float(want) && want->scalar == S_FLOAT &&
+        infer_is_count(in, e))
+        return NULL;
+    return typed ? literal_hint(op, typed) : all_literal_want(op, want);
+}
+
+// An operand that is not made of literals, where others are of type `typed`, or, before any
+// of them has a type, one is wanted. An operation on floating numbers takes an int for what
+// it wants, so that sizes in such an operand need no other type if ints will do.
+static const Type *infer_operand(Infer *in, const Expr *op, Expr *e, const Type *typed,
+                                 const Type *want)
+{
+    if (infer_of_sizes(in, e))
+        return infer_expr(in, e, size_want(in, op, e, typed, want));
+    const Type *hint = typed ? typed : want;
+    bool free = !in->int_sizes && hint && op_info[op->op].types == TY_FLOAT;
+    const Type *type = free ? infer_with_int_sizes(in, e, hint) : NULL;
+    return type ? type : infer_expr(in, e, hint);
+}
+
+// In which turn an operand is inferred: those with types of their own come first, then
+// sizes, of which those that are ints come last.
+static int operand_turn(Infer *in, const Expr *e)
+{
+    return !infer_of_sizes(in, e) ? 0 : infer_is_count(in, e) ? 2 : 1;
 }
 
 // Infers the operands from the first-th on: typed ones first, then literals to match.
@@ -93,14 +134,16 @@ static bool infer_operands(Infer *in, Expr *e, int first, const Type *want)
 {
     const Type *typed = NULL;
     bool ok = true, any_typed = false;
-    for (int i = first; i < e->narg; i++) {
-        if (infer_adapts(e->arg[i]))
-            continue;
-        any_typed = true;
-        const Type *type = infer_expr(in, e->arg[i], typed ? typed : want);
-        ok = ok && type;
-        typed = typed && type_is_scalar(typed) && type_is_float(typed) ? typed : type;
-    }
+    for (int turn = 0; turn < 3; turn++)
+        for (int i = first; i < e->narg; i++) {
+            if (infer_adapts(e->arg[i]) || operand_turn(in, e->arg[i]) != turn)
+                continue;
+            const Type *type =
+                infer_operand(in, e, e->arg[i], typed, typed || any_typed ? NULL : want);
+            any_typed = true;
+            ok = ok && type;
+            typed = typed && type_is_scalar(typed) && type_is_float(typed) ? typed : type;
+        }
     const Type *hint = !any_typed ? all_literal_want(e, want)
                        : typed    ? literal_hint(e, typed)
                                   : NULL;
@@ -225,8 +268,11 @@ static const Type *infer_cast(Infer *in, Expr *e)
 {
     Scalar target = cast_target(e->op);
     // So that double(0.1) is not 0.1 rounded to float.
-    const Type *want = infer_adapts(e->arg[0]) ? type_scalar(target) : NULL;
-    const Type *type = infer_expr(in, e->arg[0], want);
+    bool sizes = infer_of_sizes(in, e->arg[0]) && !infer_is_count(in, e->arg[0]);
+    const Type *want = infer_adapts(e->arg[0]) || sizes ? type_scalar(target) : NULL;
+    const Type *type = sizes ? infer_with_int_sizes(in, e->arg[0], NULL) : NULL;
+    if (!type)
+        type = infer_expr(in, e->arg[0], want);
     if (!type)
         return NULL;
     if (!type_is_scalar(type))
@@ -338,63 +384,6 @@ static bool small_enough(Infer *in, const Expr *e)
                       "inlining `%s` here makes the program too large", e->callee->name);
 }
 
-// Writes the type of a literal down, unless it has that type by itself.
-static Expr *pin_literal(Infer *in, Expr *e, const Type *itself)
-{
-    if (itself && type_equal(in->ir->arith, e->type, itself))
-        return e;
-    if (e->type->scalar == S_FLOAT) {
-        e->floating = true;
-        return e;
-    }
-    Expr *cast = expr_op(in->ir, op_cast(e->type->scalar), e, NULL, NULL);
-    cast->span = e->span;
-    cast->type = e->type;
-    return cast;
-}
-
-// The same for literals that are a value, because a let wants nothing of its value.
-static Expr *pin_value(Infer *in, Expr *e)
-{
-    bool adapts = infer_adapts(e);
-    for (int i = e->kind == E_OP && e->op == OP_SELECT;
-         i < e->narg && (adapts || e->kind == E_TUPLE); i++)
-        e->arg[i] = pin_value(in, e->arg[i]);
-    return adapts && e->kind == E_LITERAL ? pin_literal(in, e, type_scalar(S_INT)) : e;
-}
-
-// The same for those that have other types in `alone`, the same expression without a type
-// that is wanted of it.
-static Expr *pin_unlike(Infer *in, Expr *e, const Expr *alone)
-{
-    for (int i = 0; i < e->narg; i++)
-        e->arg[i] = pin_unlike(in, e->arg[i], alone->arg[i]);
-    if (e->fun)
-        e->fun = pin_unlike(in, e->fun, alone->fun);
-    return e->kind == E_LITERAL && !e->boolean ? pin_literal(in, e, alone->type) : e;
-}
-
-static void forget_types(Expr *e)
-{
-    e->type = NULL;
-    for (int i = 0; i < e->narg; i++)
-        forget_types(e->arg[i]);
-    if (e->fun)
-        forget_types(e->fun);
-}
-
-// Literals that have their type of a declared result say it themselves: what inlines or
-// rewrites a body later knows nothing of that.
-static Expr *pin_declared(Infer *in, Expr *body)
-{
-    AutoArena *arena = arena_new();
-    Diags quiet = {.arena = arena};
-    Expr *alone = expr_clone(in->ir, body);
-    forget_types(alone);
-    ir_infer_expr(in->ir, alone, &quiet);
-    return pin_unlike(in, body, alone);
-}
-
 // Rewrites the call in place into `let p = a in ... body` with fresh parameters.
 static const Type *inline_def_call(Infer *in, Expr *e, const Type *want)
 {
@@ -413,7 +402,7 @@ static const Type *inline_def_call(Infer *in, Expr *e, const Type *want)
     const Type *type = infer_expr(in, body, f->result ? f->result : want);
     for (int i = e->narg - 1; i >= 0; i--) {
         Span span = e->arg[i]->span;
-        body = expr_let(in->ir, lambda->params[i], pin_value(in, e->arg[i]), body);
+        body = expr_let(in->ir, lambda->params[i], infer_pin_value(in, e->arg[i]), body);
         body->span = span;
         body->type = type;
     }
@@ -423,7 +412,7 @@ static const Type *inline_def_call(Infer *in, Expr *e, const Type *want)
     return type;
 }
 
-// Literals take the types that the other arguments leave them.
+// Literals and sizes take the types that the other arguments leave them.
 static const Type *infer_open_call(Infer *in, Expr *e, const Type *want)
 {
     Instance instance = instance_new(in->ir, e->callee);
@@ -431,7 +420,8 @@ static const Type *infer_open_call(Infer *in, Expr *e, const Type *want)
     for (int turn = 0; turn < 2; turn++)
         for (int i = 0; ok && i < e->narg; i++) {
             const Type *need = e->callee->params[i]->type;
-            if (infer_adapts(e->arg[i]) != (turn == 1))
+            bool follows = infer_adapts(e->arg[i]) || infer_of_sizes(in, e->arg[i]);
+            if (follows != (turn == 1))
                 continue;
             ok = infer_expr(in, e->arg[i], instance_type(&instance, need)) != NULL;
             if (ok)
@@ -444,8 +434,12 @@ static const Type *infer_open_call(Infer *in, Expr *e, const Type *want)
                          e->callee->name);
     if (!ok)
         return NULL;
+    Function *open_callee = e->callee;
     e->callee = instance_function(&instance);
-    return inline_def_call(in, e, want);
+    const Type *type = inline_def_call(in, e, want);
+    if (e->kind == E_CALL) // it may do with other types of its arguments
+        e->callee = open_callee;
+    return type;
 }
 
 static const Type *infer_call(Infer *in, Expr *e, const Type *want)
@@ -562,11 +556,25 @@ static const Type *too_wide(Infer *in, const Expr *e)
                      "a value of more than %d scalars in tuples", LEAVES_MAX);
 }
 
+// A size, or ints of sizes and literals, becomes what is wanted as a whole: N / 2 is
+// rounded down before. The conversion is written down when the body has its types.
+static const Type *infer_converted(Infer *in, Expr *e, const Type *want)
+{
+    bool may = (e->kind == E_NUM || e->kind == E_OP) && infer_count_type(want);
+    if (!may || !infer_is_count(in, e))
+        return infer_kind(in, e, want);
+    const Type *type = infer_kind(in, e, type_scalar(S_INT));
+    bool is_int = type && type->kind == T_SCALAR && type->scalar == S_INT;
+    in->converts = in->converts || is_int;
+    return is_int ? infer_count_type(want) : type;
+}
+
 const Type *infer_expr(Infer *in, Expr *e, const Type *want)
 {
     e->type = NULL;
     in->depth++;
-    const Type *type = in->depth > DEPTH_MAX ? too_deep(in, e) : infer_kind(in, e, want);
+    const Type *type =
+        in->depth > DEPTH_MAX ? too_deep(in, e) : infer_converted(in, e, want);
     in->depth--;
     if (type && type_leaves(type) > LEAVES_MAX)
         type = too_wide(in, e);
@@ -604,6 +612,7 @@ static const char *result_hint(const Type *declared, const Type *type)
 
 static bool infer_body(Infer *in, Function *f)
 {
+    in->converts = false;
     const Type *type = infer_expr(in, f->body, f->result);
     if (!type)
         return false;
@@ -614,7 +623,9 @@ static bool infer_body(Infer *in, Function *f)
                           "`%s` is declared to return %s, but returns %s%s", f->name,
                           infer_show(in, f->result), infer_show(in, type),
                           result_hint(f->result, type));
-    f->body = pin_declared(in, f->body);
+    if (in->converts)
+        f->body = infer_pin_counts(in, f->body);
+    f->body = infer_pin_declared(in, f->body);
     return true;
 }
 
@@ -667,6 +678,6 @@ bool ir_infer(Program *program, Diags *diags)
 
 bool ir_infer_expr(Ir *ir, Expr *expr, Diags *diags)
 {
-    Infer in = {.ir = ir, .diags = diags};
+    Infer in = {.ir = ir, .diags = diags, .int_sizes = true};
     return infer_expr(&in, expr, NULL) != NULL;
 }

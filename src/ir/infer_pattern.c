@@ -140,7 +140,7 @@ static const Type *array_argument(Infer *in, Expr *e, int i, int depth)
 }
 
 // Applies the function of the pattern: its parameters get these types.
-static const Type *apply(Infer *in, Expr *e, const Type *const *arg, const Type *want)
+const Type *infer_apply(Infer *in, Expr *e, const Type *const *arg, const Type *want)
 {
     int n = e->pattern == P_ARRAY ? e->dims : pattern_info[e->pattern].fun;
     if (!e->fun || e->fun->kind != E_LAMBDA || e->fun->nparam != n)
@@ -214,136 +214,18 @@ static const Type *infer_map(Infer *in, Expr *e, const Type *want)
     if (!x)
         return NULL;
     const Type *elem = type_elem(x, e->dims);
-    const Type *result = apply(in, e, &elem, wanted_elem(want, e->dims));
+    const Type *result = infer_apply(in, e, &elem, wanted_elem(want, e->dims));
     return result ? shaped(in, x, e->dims, result) : NULL;
-}
-
-static const Type *first_float(const Type *type)
-{
-    if (type->kind != T_TUPLE)
-        return type_is_scalar(type) && type_is_float(type) ? type : NULL;
-    const Type *found = NULL;
-    for (int i = 0; i < type->n && !found; i++)
-        found = first_float(type->item[i]);
-    return found;
-}
-
-// What the literals of an initial value become: the elements' type, or for elements that
-// are tuples their first floating component, so that `reduce(f, 0, zip(x, y))` works.
-static const Type *initial_want(Infer *in, const Expr *initial, const Type *elem)
-{
-    if (initial->kind != E_TUPLE)
-        return infer_adapts(initial) && elem->kind == T_TUPLE ? first_float(elem) : elem;
-    if (elem->kind == T_TUPLE && elem->n == initial->narg)
-        return elem;
-    const Type **item = NEW_ARRAY(in->ir->arena, const Type *, initial->narg);
-    for (int i = 0; i < initial->narg; i++) {
-        item[i] = initial_want(in, initial->arg[i], elem);
-        if (!item[i])
-            return NULL;
-    }
-    return type_tuple(in->ir->arena, item, initial->narg);
-}
-
-// Each tries the function of a fold again, and those inside it.
-enum { ATTEMPTS_MAX = 2000, FREE_ITEMS_MAX = 4 };
-
-// The type of the initial value, if that wants a type and the function gives it back; says
-// nothing of what is wrong.
-static const Type *attempt(Infer *in, Expr *e, const Type *elem, const Type *want)
-{
-    Diags *said = in->diags, quiet;
-    int conditions = in->program ? in->program->conditions.len : 0;
-    bool too_deep = in->too_deep;
-    quiet = (Diags){.arena = in->ir->arena};
-    in->diags = &quiet;
-    in->attempts++;
-    const Type *acc = infer_expr(in, e->arg[0], want);
-    const Type *arg[2] = {acc, elem}, *result = acc ? apply(in, e, arg, acc) : NULL;
-    if (result && !type_equal(in->ir->arith, acc, result))
-        result = NULL;
-    in->diags = said;
-    in->too_deep = too_deep;
-    if (in->program)
-        in->program->conditions.len = conditions;
-    return result;
-}
-
-static bool has_free_literal(const Expr *initial)
-{
-    bool found = infer_adapts(initial);
-    for (int i = 0; i < initial->narg && initial->kind == E_TUPLE; i++)
-        found = found || has_free_literal(initial->arg[i]);
-    return found;
-}
-
-// Types of an initial value: each component is what its literal is by itself, or what the
-// elements are, where the bit of the component is set.
-static const Type *mixed_want(Infer *in, const Type *own, const Type *elem, unsigned bits)
-{
-    if (own->kind != T_TUPLE)
-        return bits ? elem : own;
-    const Type **item = NEW_ARRAY(in->ir->arena, const Type *, own->n);
-    for (int i = 0; i < own->n; i++)
-        item[i] = bits >> i & 1 ? elem->item[i] : own->item[i];
-    return type_tuple(in->ir->arena, item, own->n);
-}
-
-// The type that the function gives back to an initial value of literals: what these are by
-// themselves, else what the elements are, else any scalar.
-static const Type *found_want(Infer *in, Expr *e, const Type *elem, const Type *from_elem)
-{
-    Expr *initial = e->arg[0];
-    const Type *own = infer_expr(in, initial, NULL);
-    bool alike = own && from_elem && own->kind == from_elem->kind && own->n == from_elem->n;
-    int n = own && own->kind == T_TUPLE ? own->n : 1;
-    unsigned last = !alike ? 0 : n > FREE_ITEMS_MAX ? 1 : (1u << n) - 1;
-    for (unsigned bits = 0; own && bits <= last && in->attempts < ATTEMPTS_MAX; bits++) {
-        unsigned chosen = n > FREE_ITEMS_MAX && bits ? ~0u : bits;
-        const Type *want = mixed_want(in, own, from_elem, chosen);
-        if (attempt(in, e, elem, want))
-            return want;
-    }
-    for (int s = SCALARS - 1; s > S_BOOL && infer_adapts(initial); s--)
-        if (in->attempts < ATTEMPTS_MAX && attempt(in, e, elem, type_scalar((Scalar)s)))
-            return type_scalar((Scalar)s);
-    return from_elem;
-}
-
-// The state with what is not literals, and these as the first floating component of it.
-static const Type *state_want(Infer *in, const Expr *initial, const Type *own)
-{
-    if (initial->kind != E_TUPLE)
-        return own;
-    const Type *known = NULL;
-    const Type **item = NEW_ARRAY(in->ir->arena, const Type *, initial->narg);
-    for (int i = 0; i < initial->narg && !known; i++)
-        known = infer_adapts(initial->arg[i]) ? NULL : first_float(type_leaf(own->item[i]));
-    for (int i = 0; i < initial->narg; i++)
-        item[i] = known && infer_adapts(initial->arg[i]) ? known : own->item[i];
-    return type_tuple(in->ir->arena, item, initial->narg);
-}
-
-// What the literals of the initial value of a fold become: what is wanted of the fold if
-// its function gives that back, else what it does give back.
-static const Type *accumulator_want(Infer *in, Expr *e, const Type *elem, const Type *want)
-{
-    const Type *from_elem = initial_want(in, e->arg[0], elem);
-    if (!has_free_literal(e->arg[0]))
-        return from_elem;
-    if (want && in->attempts < ATTEMPTS_MAX && attempt(in, e, elem, want))
-        return want;
-    return found_want(in, e, elem, from_elem);
 }
 
 // Folds share all but their elements and their result: the accumulator's type, or NULL.
 static const Type *infer_folded(Infer *in, Expr *e, const Type *elem, const Type *want)
 {
-    const Type *acc = infer_expr(in, e->arg[0], accumulator_want(in, e, elem, want));
+    const Type *acc = infer_expr(in, e->arg[0], infer_accumulator_want(in, e, elem, want));
     if (!acc)
         return NULL;
     const Type *arg[2] = {acc, elem};
-    const Type *result = apply(in, e, arg, acc);
+    const Type *result = infer_apply(in, e, arg, acc);
     if (!result || type_equal(in->ir->arith, acc, result))
         return result ? acc : NULL;
     return diag_null(
@@ -412,7 +294,7 @@ static const Type *infer_update(Infer *in, Expr *e, const Type *want)
     const Type *array = rows ? array_wanted(in, e, 0, 1, want) : NULL;
     const Type *value = array ? keyed_value(in, e, type_elem(rows, 2)) : NULL;
     const Type *arg[2] = {value ? array->elem : NULL, value};
-    const Type *result = value ? apply(in, e, arg, array->elem) : NULL;
+    const Type *result = value ? infer_apply(in, e, arg, array->elem) : NULL;
     if (!result || type_equal(in->ir->arith, array->elem, result))
         return result ? array : NULL;
     return wrong(in, e, "T011", "a function that returns elements of the array", result);
@@ -424,22 +306,13 @@ static const Type *infer_scan(Infer *in, Expr *e, const Type *want)
     return acc ? array_of(in, array->len, acc) : NULL;
 }
 
-// The same for the state that iterate begins with.
-static const Type *initial_state(Infer *in, Expr *e, const Type *want)
-{
-    if (!has_free_literal(e->arg[0]) || (want && attempt(in, e, NULL, want)))
-        return want;
-    const Type *own = infer_expr(in, e->arg[0], NULL);
-    return own ? found_want(in, e, NULL, state_want(in, e->arg[0], own)) : want;
-}
-
 static const Type *infer_iterate(Infer *in, Expr *e, const Type *want)
 {
-    const Type *x = infer_expr(in, e->arg[0], initial_state(in, e, want));
+    const Type *x = infer_expr(in, e->arg[0], infer_state_want(in, e, want));
     Needs needs = {.what = "a count that is not negative", .bare = true};
     if (!x || !need_nonneg(in, e, num(e, 0, 0), num(e, 0, 0), needs))
         return NULL;
-    const Type *result = apply(in, e, &x, x);
+    const Type *result = infer_apply(in, e, &x, x);
     if (!result || type_equal(in->ir->arith, x, result))
         return result;
     return diag_null(
@@ -458,7 +331,7 @@ static const Type *infer_array(Infer *in, Expr *e, const Type *want)
         if (!need_nonneg(in, e, num(e, d, 0), num(e, d, 0), needs))
             return NULL;
     }
-    const Type *elem = apply(in, e, index, wanted_elem(want, e->dims));
+    const Type *elem = infer_apply(in, e, index, wanted_elem(want, e->dims));
     return elem ? dims_of(in, e->num, e->dims, elem) : NULL;
 }
 
@@ -466,7 +339,7 @@ static const Type *infer_array(Infer *in, Expr *e, const Type *want)
 static const Type *infer_permute(Infer *in, Expr *e, const Type *want)
 {
     const Type *x = array_wanted(in, e, 0, 1, want), *index = type_scalar(S_INT);
-    const Type *result = x ? apply(in, e, &index, index) : NULL;
+    const Type *result = x ? infer_apply(in, e, &index, index) : NULL;
     if (!result || type_equal(in->ir->arith, result, index))
         return result ? x : NULL;
     return diag_null(in->diags, e->fun->span, "T011",
@@ -607,7 +480,8 @@ static const Type *infer_map_slide(Infer *in, Expr *e, const Type *want)
 {
     const Type *x = array_argument(in, e, 0, 1);
     const Type *slid = x ? slide_type(in, e, x) : NULL;
-    const Type *result = slid ? apply(in, e, &slid->elem, wanted_elem(want, 1)) : NULL;
+    const Type *result =
+        slid ? infer_apply(in, e, &slid->elem, wanted_elem(want, 1)) : NULL;
     return result ? array_of(in, slid->len, result) : NULL;
 }
 

@@ -80,6 +80,8 @@ typedef struct {
     int depth;                    // of recursion
     bool too_deep;                // reported already
     int attempts;                 // to find the type of an initial value
+    bool int_sizes; // sizes are ints wherever they stand, as in what is checked already
+    bool converts;  // a size in this body is not an int
 } Infer;
 
 // Sets expr->type; NULL after an error that has been reported. A literal takes the type
@@ -87,8 +89,42 @@ typedef struct {
 const Type *infer_expr(Infer *in, Expr *expr, const Type *want);
 // The type of a pattern, whose arguments and function it infers.
 const Type *infer_pattern(Infer *in, Expr *expr, const Type *want);
+// Applies the function of the pattern: its parameters get these types.
+const Type *infer_apply(Infer *in, Expr *e, const Type *const *arg, const Type *want);
+
+// What an inference does that says nothing of errors, and what it undoes.
+typedef struct {
+    Diags *said, diags;
+    int conditions;
+    bool too_deep;
+} Quiet;
+void infer_quiet(Infer *in, Quiet *quiet);
+// Again as before; kept: what it found holds.
+void infer_aloud(Infer *in, const Quiet *quiet, bool kept);
+
+// infer_literal.c
+
 // Made of number literals alone, so that its type may follow its surroundings.
 bool infer_adapts(const Expr *expr);
+bool infer_has_floating(const Expr *expr); // one of these literals has a dot
+// Made of sizes and number literals, with a size.
+bool infer_of_sizes(const Infer *in, const Expr *expr);
+// The same without a floating number: computed as int, and then converted as a whole.
+bool infer_is_count(const Infer *in, const Expr *expr);
+// What such a one is converted to where a type is wanted; NULL: it stays an int.
+const Type *infer_count_type(const Type *want);
+
+// These write types down, where they are not what inference finds by itself. Of literals
+// and counts that are a value, because a let wants nothing of its value:
+Expr *infer_pin_value(Infer *in, Expr *expr);
+Expr *infer_pin_counts(Infer *in, Expr *expr);
+// Of literals that have their types of what is declared.
+Expr *infer_pin_declared(Infer *in, Expr *body);
+
+// infer_initial.c: the type that is wanted of the initial value of a fold, and of the
+// state that iterate begins with.
+const Type *infer_accumulator_want(Infer *in, Expr *e, const Type *elem, const Type *want);
+const Type *infer_state_want(Infer *in, Expr *e, const Type *want);
 
 // generic.c: a call's lengths and types for what a def leaves open.
 typedef struct {

@@ -157,4 +157,15 @@ for place in "N=64 lx=32,cx=4" "N=64 lx=64,cx=2" "N=2000 lx=256,bx=4,cx=4"; do
     passes "places, $place" "$FOREWARP" emit "$tmp/placed.fw" -s "${place% *}" -t cuda --device-model nvidia-h200 \
         -p "${place#* }"
 done
+
+# Sizes take the types of their places; what is an int is rounded down before it is converted.
+cat >"$tmp/sizes.fw" <<'END'
+size N, M
+fun f(x: float): float = x / N
+def main(a: [N]float, d: [N]double) =
+  (reduce(+, 0, a) / (N * M), N / 2 * d[0], map(f, a), map(\x -> if x > N - 1 then x else N, d), N / 2.0 * d[1], d[2] * sqrt(N - 1))
+END
+for device in host opencl:0; do
+    passes "sizes as numbers, on $device" "$FOREWARP" run "$tmp/sizes.fw" -s N=37,M=3 -d $device --check
+done
 finish

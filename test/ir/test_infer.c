@@ -138,6 +138,33 @@ static const struct {
     {"f2(1)", "float"},
     {"i[0] % 2", "int"},
     {"N + size(N*M - 1)", "int"},
+    // So do sizes.
+    {"N", "int"},
+    {"a[0] / N", "float"},
+    {"reduce(+, 0, d) / (N * M)", "double"},
+    {"N / 2 * d[0]", "double"},
+    {"1.0 / N * d[0]", "double"},
+    {"h[0] / N", "half"},
+    {"N / 2", "int"},
+    {"N / 2.0", "float"},
+    {"double(N / 2.0)", "double"},
+    {"N * sqrt(M)", "float"},
+    {"sqrt(N) * d[0]", "double"},
+    {"pow(d[0], N)", "double"},
+    {"long(i[0]) + (N - 1)", "long"},
+    {"uint(i[0]) % N", "uint"},
+    {"a[0] > N - 1", "bool"},
+    {"if a[0] > 0 then a[0] else N", "float"},
+    {"if a[0] > 0 then (a[0], 1) else (N, N)", "(float, int)"},
+    {"a |> pad(1, 1, N)", "[N + 2]float"},
+    {"f2(N)", "float"},
+    {"plus(a, N - 1)", "[N]float"},
+    {"a |> reduce(+, N)", "float"},
+    {"i |> reduce(+, N)", "int"},
+    {"a |> reduce(\\s v -> s + int(v), N)", "int"},
+    {"a |> reduce(\\s v -> s + N, 0)", "int"},
+    {"pow(d[0], reduce(\\s v -> s + N, 0, a))", "double"},
+    {"array(4*N, \\k -> 1.0) |> asVector(4) |> map(\\v -> v / N)", "[N]float4"},
     {"let x = a[0] in x * 2", "float"},
     {"twice(a)", "[N]float"},
     {"plus(a, 1)", "[N]float"},
@@ -180,7 +207,10 @@ static const struct {
 } errors[] = {
     {"a |> map(\\x -> x + i[0])", "T001", "`+` of float and int"},
     {"a[0] * d[0]", "T001", "write double(...)"},
-    {"a[0] / N", "T001", "write float(...)"},
+    {"a[0] / i[0]", "T001", "write float(...)"},
+    {"a |> map(\\x -> N * i[0] * x)", "T001", "`*` of int and float"},
+    {"char(i[0]) + N", "T001", "`+` of char and int"},
+    {"a[0] && N", "T002", "needs bool"},
     {"a + 1", "T002", "needs numbers, not [N]float"},
     {"mapLcl0(sqrt, a)", "T026", "`mapLcl0` is outside mapWrg"},
     {"toLocal(a)", "T026", "`toLocal` is outside mapWrg"},
@@ -312,6 +342,47 @@ static void test_defs_are_inlined(void **state)
     assert_true(ir_infer(c.program, &c.diags)); // the literals keep their type
     assert_string_equal(type_text(c.program->main->result, c.ir->arena), "[N]double");
     unload(&c);
+}
+
+// The body of the last def after inference, whose sizes are converted where they stand.
+static void converts(const char *body, const char *text)
+{
+    Case c;
+    Arena *arena = arena_new();
+    load(&c, arena_printf(arena,
+                          SIZES "def open[A, t](x: [A]t, s: t) = x[0] * s\n"
+                                "def plus(x: [N]float, y: float) = x[0] + y\n"
+                                "def main(a: [N]float, d: [N]double, i: [N]int) = %s\n",
+                          body));
+    if (!c.ok)
+        fail_msg("%s", messages(&c));
+    for (int again = 0; again < 2; again++) { // what is written down stays so
+        Buf out = buf_new();
+        expr_print(&out, c.program->main->body);
+        assert_string_equal(out.text, text);
+        buf_release(&out);
+        assert_true(ir_infer(c.program, &c.diags));
+    }
+    unload(&c);
+    arena_free(arena);
+}
+
+static void test_sizes_are_converted(void **state)
+{
+    (void)state;
+    converts("a[0] / N", "a[0] / float(N)");
+    converts("N / 2 * a[0]", "float(N / 2) * a[0]");
+    converts("a[0] * N / 2", "a[0] * float(N) / 2");
+    converts("N / 2.0 * d[0]", "double(N) / 2.0 * d[0]");
+    converts("d[0] + sqrt(N - 1)", "d[0] + sqrt(double(N - 1))");
+    converts("a[0] * sqrt(N)", "a[0] * sqrt(N)");
+    converts("pow(d[0], N)", "pow(d[0], N)");
+    converts("double(N / 2)", "double(N / 2)");
+    converts("reduce(\\s v -> s + v / N, 0, d)",
+             "reduce(\\s v -> s + v / double(N), 0, d)");
+    converts("open(d, N)", "let x = d in let s = double(N) in x[0] * s");
+    converts("plus(a, N - 1)", "let x = a in let y = float(N - 1) in x[0] + y");
+    converts("i[0] / N", "i[0] / N");
 }
 
 static void open_fails(const char *text, const char *code, const char *says)
@@ -509,6 +580,7 @@ int main(void)
         cmocka_unit_test(test_several_errors_without_cascade),
         cmocka_unit_test(test_signature),
         cmocka_unit_test(test_defs_are_inlined),
+        cmocka_unit_test(test_sizes_are_converted),
         cmocka_unit_test(test_open_defs),
         cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_bad_bindings),

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Type inference of initial values, of folds and of loops: literals in them take the types
+// that the function gives back. These are found by trying.
+#include "ir/internal.h"
+
+static const Type *first_float(const Type *type)
+{
+    if (type->kind != T_TUPLE)
+        return type_is_scalar(type) && type_is_float(type) ? type : NULL;
+    const Type *found = NULL;
+    for (int i = 0; i < type->n && !found; i++)
+        found = first_float(type->item[i]);
+    return found;
+}
+
+// What the literals of an initial value become: the elements' type, or for elements that
+// are tuples their first floating component, so that `reduce(f, 0, zip(x, y))` works.
+static const Type *initial_want(Infer *in, const Expr *initial, const Type *elem)
+{
+    if (initial->kind != E_TUPLE)
+        return infer_adapts(initial) && elem->kind == T_TUPLE ? first_float(elem) : elem;
+    if (elem->kind == T_TUPLE && elem->n == initial->narg)
+        return elem;
+    const Type **item = NEW_ARRAY(in->ir->arena, const Type *, initial->narg);
+    for (int i = 0; i < initial->narg; i++) {
+        item[i] = initial_want(in, initial->arg[i], elem);
+        if (!item[i])
+            return NULL;
+    }
+    return type_tuple(in->ir->arena, item, initial->narg);
+}
+
+// Each tries the function of a fold again, and those inside it.
+enum { ATTEMPTS_MAX = 2000, FREE_ITEMS_MAX = 4 };
+
+// The type of the initial value, if that wants a type and the function gives it back; says
+// nothing of what is wrong.
+static const Type *attempt(Infer *in, Expr *e, const Type *elem, const Type *want)
+{
+    Quiet quiet;
+    infer_quiet(in, &quiet);
+    in->attempts++;
+    const Type *acc = infer_expr(in, e->arg[0], want);
+    const Type *arg[2] = {acc, elem};
+    const Type *result = acc ? infer_apply(in, e, arg, acc) : NULL;
+    if (result && !type_equal(in->ir->arith, acc, result))
+        result = NULL;
+    infer_aloud(in, &quiet, result);
+    return result;
+}
+
+static bool takes_type(const Infer *in, const Expr *e)
+{
+    return infer_adapts(e) || infer_of_sizes(in, e);
+}
+
+static bool has_free_literal(const Infer *in, const Expr *initial)
+{
+    bool found = takes_type(in, initial);
+    for (int i = 0; i < initial->narg && initial->kind == E_TUPLE; i++)
+        found = found || has_free_literal(in, initial->arg[i]);
+    return found;
+}
+
+// Types of an initial value: each component is what its literal is by itself, or what the
+// elements are, where the bit of the component is set.
+static const Type *mixed_want(Infer *in, const Type *own, const Type *elem, unsigned bits)
+{
+    if (own->kind != T_TUPLE)
+        return bits ? elem : own;
+    const Type **item = NEW_ARRAY(in->ir->arena, const Type *, own->n);
+    for (int i = 0; i < own->n; i++)
+        item[i] = bits >> i & 1 ? elem->item[i] : own->item[i];
+    return type_tuple(in->ir->arena, item, own->n);
+}
+
+// The type that the function gives back to an initial value of literals: what these are by
+// themselves, else what the elements are, else any scalar.
+static const Type *found_want(Infer *in, Expr *e, const Type *elem, const Type *from_elem)
+{
+    Expr *initial = e->arg[0];
+    const Type *own = infer_expr(in, initial, NULL);
+    bool alike = own && from_elem && own->kind == from_elem->kind && own->n == from_elem->n;
+    int n = own && own->kind == T_TUPLE ? own->n : 1;
+    unsigned last = !alike ? 0 : n > FREE_ITEMS_MAX ? 1 : (1u << n) - 1;
+    for (unsigned bits = 0; own && bits <= last && in->attempts < ATTEMPTS_MAX; bits++) {
+        unsigned chosen = n > FREE_ITEMS_MAX && bits ? ~0u : bits;
+        const Type *want = mixed_want(in, own, from_elem, chosen);
+        if (attempt(in, e, elem, want))
+            return want;
+    }
+    for (int s = SCALARS - 1; s > S_BOOL && takes_type(in, initial); s--)
+        if (in->attempts < ATTEMPTS_MAX && attempt(in, e, elem, type_scalar((Scalar)s)))
+            return type_scalar((Scalar)s);
+    return from_elem;
+}
+
+// The state with what is not literals, and these as the first floating component of it.
+static const Type *state_want(Infer *in, const Expr *initial, const Type *own)
+{
+    if (initial->kind != E_TUPLE)
+        return own;
+    const Type *known = NULL;
+    const Type **item = NEW_ARRAY(in->ir->arena, const Type *, initial->narg);
+    for (int i = 0; i < initial->narg && !known; i++)
+        known = infer_adapts(initial->arg[i]) ? NULL : first_float(type_leaf(own->item[i]));
+    for (int i = 0; i < initial->narg; i++)
+        item[i] = known && infer_adapts(initial->arg[i]) ? known : own->item[i];
+    return type_tuple(in->ir->arena, item, initial->narg);
+}
+
+// What the literals of the initial value of a fold become: what is wanted of the fold if
+// its function gives that back, else what it does give back.
+const Type *infer_accumulator_want(Infer *in, Expr *e, const Type *elem, const Type *want)
+{
+    const Type *from_elem = initial_want(in, e->arg[0], elem);
+    if (!has_free_literal(in, e->arg[0]))
+        return from_elem;
+    if (want && in->attempts < ATTEMPTS_MAX && attempt(in, e, elem, want))
+        return want;
+    return found_want(in, e, elem, from_elem);
+}
+
+const Type *infer_state_want(Infer *in, Expr *e, const Type *want)
+{
+    if (!has_free_literal(in, e->arg[0]) || (want && attempt(in, e, NULL, want)))
+        return want;
+    const Type *own = infer_expr(in, e->arg[0], NULL);
+    return own ? found_want(in, e, NULL, state_want(in, e->arg[0], own)) : want;
+}

@@ -2,8 +2,8 @@
 //
 // Type inference of expressions, bottom-up: the arguments of a pattern come before its
 // function, so that the parameters of a lambda have types before its body is seen.
-// Types flow down only to number literals and sizes, as the type "wanted". Calls of definitions are
-// inlined on the way. After an error the expressions around it stay quiet.
+// Types flow down only to number literals and sizes, as the type "wanted". Calls of
+// definitions are inlined on the way. After an error the expressions around it stay quiet.
 //
 // Codes: T001 operands differ, T002 wrong operand, T003 argument count, T004 argument
 // type, T005 result type, T006 not an array, T007 index type, T008 index out of bounds,
@@ -66,7 +66,8 @@ static const Type *all_literal_want(const Expr *e, const Type *want)
 void infer_quiet(Infer *in, Quiet *quiet)
 {
     int conditions = in->program ? in->program->conditions.len : 0;
-    *quiet = (Quiet){in->diags, {.arena = in->ir->arena}, conditions, in->too_deep};
+    *quiet =
+        (Quiet){in->diags, {.arena = in->ir->arena}, conditions, in->too_deep, in->spread};
     in->diags = &quiet->diags;
 }
 
@@ -76,6 +77,7 @@ void infer_aloud(Infer *in, const Quiet *quiet, bool kept)
     in->too_deep = quiet->too_deep;
     if (kept)
         return;
+    in->spread = quiet->spread;
     if (in->program)
         in->program->conditions.len = quiet->conditions;
 }
@@ -612,7 +614,7 @@ static const char *result_hint(const Type *declared, const Type *type)
 
 static bool infer_body(Infer *in, Function *f)
 {
-    in->converts = false;
+    in->converts = in->spread = false;
     const Type *type = infer_expr(in, f->body, f->result);
     if (!type)
         return false;
@@ -625,6 +627,8 @@ static bool infer_body(Infer *in, Function *f)
                           result_hint(f->result, type));
     if (in->converts)
         f->body = infer_pin_counts(in, f->body);
+    if (in->spread)
+        infer_pin_initials(in, f->body);
     f->body = infer_pin_declared(in, f->body);
     return true;
 }

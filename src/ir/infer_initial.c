@@ -75,6 +75,66 @@ static const Type *mixed_want(Infer *in, const Type *own, const Type *elem, unsi
     return type_tuple(in->ir->arena, item, own->n);
 }
 
+// A type whose floating scalars are of type s, and, if so asked, its ints.
+static const Type *widened(Infer *in, const Type *type, Scalar s, bool ints)
+{
+    if (type->kind == T_ARRAY)
+        return type_array(in->ir->arena, type->len, widened(in, type->elem, s, ints));
+    if (type->kind == T_SCALAR) {
+        bool changes = type_is_float(type) || (ints && type->scalar == S_INT);
+        return changes ? type_scalar(s) : type;
+    }
+    if (type->kind != T_TUPLE)
+        return type;
+    const Type **item = NEW_ARRAY(in->ir->arena, const Type *, type->n);
+    for (int i = 0; i < type->n; i++)
+        item[i] = widened(in, type->item[i], s, ints);
+    return type_tuple(in->ir->arena, item, type->n);
+}
+
+// The same for a tuple some of whose components have ints, of which the bits tell each.
+static const Type *widened_some(Infer *in, const Type *own, Scalar s, unsigned bits)
+{
+    if (own->kind != T_TUPLE)
+        return widened(in, own, s, bits & 1);
+    const Type **item = NEW_ARRAY(in->ir->arena, const Type *, own->n);
+    for (int i = 0; i < own->n; i++) {
+        const Type *type = own->item[i];
+        item[i] = widened(in, type, s, bits & 1);
+        if (!type_equal(in->ir->arith, widened(in, type, s, true),
+                        widened(in, type, s, false)))
+            bits >>= 1;
+    }
+    return type_tuple(in->ir->arena, item, own->n);
+}
+
+static int components_with_ints(Infer *in, const Type *own)
+{
+    int n = 0;
+    for (int i = 0; own->kind == T_TUPLE && i < own->n; i++)
+        n += !type_equal(in->ir->arith, widened(in, own->item[i], S_FLOAT, true),
+                         widened(in, own->item[i], S_FLOAT, false));
+    return own->kind == T_TUPLE ? n : 1;
+}
+
+// Where the types by themselves do not do: literals with a dot, in arrays too, as each
+// floating type, and ints as they are, or as many of them as need it like those.
+static const Type *spread_want(Infer *in, Expr *e, const Type *elem, const Type *own)
+{
+    int n = components_with_ints(in, own);
+    unsigned all = (1u << MIN(n, FREE_ITEMS_MAX)) - 1, step = n > FREE_ITEMS_MAX ? all : 1;
+    for (int s = SCALARS - 1; s > S_BOOL && !in->int_sizes; s--)
+        for (unsigned bits = 0; scalar_info[s].floating && bits <= all; bits += step) {
+            unsigned chosen = n > FREE_ITEMS_MAX && bits ? ~0u : bits;
+            const Type *want = widened_some(in, own, (Scalar)s, chosen);
+            if (in->attempts < ATTEMPTS_MAX && attempt(in, e, elem, want)) {
+                in->spread = true;
+                return want;
+            }
+        }
+    return NULL;
+}
+
 // The type that the function gives back to an initial value of literals: what these are by
 // themselves, else what the elements are, else any scalar.
 static const Type *found_want(Infer *in, Expr *e, const Type *elem, const Type *from_elem)
@@ -93,7 +153,8 @@ static const Type *found_want(Infer *in, Expr *e, const Type *elem, const Type *
     for (int s = SCALARS - 1; s > S_BOOL && takes_type(in, initial); s--)
         if (in->attempts < ATTEMPTS_MAX && attempt(in, e, elem, type_scalar((Scalar)s)))
             return type_scalar((Scalar)s);
-    return from_elem;
+    const Type *spread = own ? spread_want(in, e, elem, own) : NULL;
+    return spread ? spread : from_elem;
 }
 
 // The state with what is not literals, and these as the first floating component of it.
@@ -122,9 +183,37 @@ const Type *infer_accumulator_want(Infer *in, Expr *e, const Type *elem, const T
     return found_want(in, e, elem, from_elem);
 }
 
+static bool holds_literal(const Expr *e)
+{
+    bool found = e->kind == E_LITERAL && !e->boolean;
+    for (int i = 0; i < e->narg && !found; i++)
+        found = holds_literal(e->arg[i]);
+    return found || (e->fun && holds_literal(e->fun));
+}
+
+// Of a state whose literals all lie in arrays: most often they are what they are wanted.
+static const Type *settled_want(Infer *in, Expr *e, const Type *want)
+{
+    int attempts = in->attempts;
+    if (in->int_sizes || attempts >= ATTEMPTS_MAX || !holds_literal(e->arg[0]))
+        return want;
+    if (attempt(in, e, NULL, want)) {
+        in->attempts = attempts;
+        return want;
+    }
+    Quiet quiet;
+    infer_quiet(in, &quiet);
+    const Type *own = infer_expr(in, e->arg[0], NULL);
+    infer_aloud(in, &quiet, false);
+    const Type *found = own ? spread_want(in, e, NULL, own) : NULL;
+    return found ? found : want;
+}
+
 const Type *infer_state_want(Infer *in, Expr *e, const Type *want)
 {
-    if (!has_free_literal(in, e->arg[0]) || (want && attempt(in, e, NULL, want)))
+    if (!has_free_literal(in, e->arg[0]))
+        return settled_want(in, e, want);
+    if (want && attempt(in, e, NULL, want))
         return want;
     const Type *own = infer_expr(in, e->arg[0], NULL);
     return own ? found_want(in, e, NULL, state_want(in, e->arg[0], own)) : want;

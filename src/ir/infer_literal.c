@@ -146,3 +146,15 @@ Expr *infer_pin_declared(Infer *in, Expr *body)
     ir_infer_expr(in->ir, alone, &quiet);
     return pin_unlike(in, body, alone);
 }
+
+void infer_pin_initials(Infer *in, Expr *e)
+{
+    for (int i = 0; i < e->narg; i++)
+        infer_pin_initials(in, e->arg[i]);
+    if (e->fun)
+        infer_pin_initials(in, e->fun);
+    bool initial = e->kind == E_PATTERN &&
+                   (e->pattern == P_ITERATE || pattern_info[e->pattern].data == 2);
+    if (initial)
+        e->arg[0] = infer_pin_declared(in, e->arg[0]);
+}

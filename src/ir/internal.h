@@ -82,6 +82,7 @@ typedef struct {
     int attempts;                 // to find the type of an initial value
     bool int_sizes; // sizes are ints wherever they stand, as in what is checked already
     bool converts;  // a size in this body is not an int
+    bool spread;    // an initial value in this body has types found by infer_initial.c
 } Infer;
 
 // Sets expr->type; NULL after an error that has been reported. A literal takes the type
@@ -96,7 +97,7 @@ const Type *infer_apply(Infer *in, Expr *e, const Type *const *arg, const Type *
 typedef struct {
     Diags *said, diags;
     int conditions;
-    bool too_deep;
+    bool too_deep, spread;
 } Quiet;
 void infer_quiet(Infer *in, Quiet *quiet);
 // Again as before; kept: what it found holds.
@@ -118,8 +119,9 @@ const Type *infer_count_type(const Type *want);
 // and counts that are a value, because a let wants nothing of its value:
 Expr *infer_pin_value(Infer *in, Expr *expr);
 Expr *infer_pin_counts(Infer *in, Expr *expr);
-// Of literals that have their types of what is declared.
+// Of literals that have their types of what is declared, or of the initial values in it.
 Expr *infer_pin_declared(Infer *in, Expr *body);
+void infer_pin_initials(Infer *in, Expr *body);
 
 // infer_initial.c: the type that is wanted of the initial value of a fold, and of the
 // state that iterate begins with.

@@ -168,4 +168,15 @@ END
 for device in host opencl:0; do
     passes "sizes as numbers, on $device" "$FOREWARP" run "$tmp/sizes.fw" -s N=37,M=3 -d $device --check
 done
+
+# Literals of a state take the types that their own components need, also inside arrays.
+cat >"$tmp/state.fw" <<'END'
+size N, K
+def main(a: [N]double, d: [N][K]double) =
+  let s = iterate(5, \q r j -> (map(\x -> x * 0.5 + r[j], q), map(\x -> x * 0.9 + q[j], r), (j + 1) % 4), (a, array(4, \k -> 0.0), 0)) in
+  (s.0, map(\row -> let t = iterate(5, \q j -> (map(\x -> x * 0.5 + row[j], q), (j + 1) % 4), (array(4, \k -> 0.0), 0)) in t.0[1], d))
+END
+for device in host opencl:0; do
+    passes "a state of doubles and an index, on $device" "$FOREWARP" run "$tmp/state.fw" -s N=37,K=5 -d $device --check
+done
 finish

@@ -59,6 +59,26 @@ static const struct {
     {"i |> map(\\x -> bf16(x)) |> reduce(\\s v -> s + float(v), 0.0)", "float"},
     {"i |> map(\\x -> bf16(x)) |> reduce(\\s v -> s + float(v) * 2, 0)", "float"},
     {"a |> scan(\\s v -> (s.0 + v, s.1 + 1), (0, 0))", "[N](float, int)"},
+    // so has each literal in it, in arrays too
+    {"iterate(K, \\q r j -> (map(\\x -> x + r[0], q), map(\\x -> x * q[j], r), j + 1), "
+     "(d, array(4, \\k -> 0.0), 0))",
+     "([N]double, [4]double, int)"},
+    {"iterate(K, \\q r -> (map(\\x -> x + r[0], q), map(\\x -> x * q[0], r)), "
+     "(d, array(4, \\k -> 0.0)))",
+     "([N]double, [4]double)"},
+    {"iterate(K, \\q r j -> (map(\\x -> x + r[0], q), map(\\x -> x * q[j], r), j + 1), "
+     "(h, array(4, \\k -> 0.5), int(0)))",
+     "([N]half, [4]half, int)"},
+    {"iterate(K, \\r -> map(\\x -> x + d[0], r), array(4, \\k -> 0.0))", "[4]double"},
+    {"iterate(K, \\q r j s n -> (map(\\x -> x + r[0], q), map(\\x -> x * q[j], r), j + 1, "
+     "s "
+     "+ q[n], n), (d, array(4, \\k -> 0.0), 0, 0, 0))",
+     "([N]double, [4]double, int, double, int)"},
+    {"iterate(K, \\s x -> (s + x, x * d[0]), (0.0, 1.0))", "(double, double)"},
+    {"d |> reduce(\\(s, t, m, n, l) v -> (s + v, t + v*v, max(m, v), n % 7 + 1, l + 1), "
+     "(0, 0, -inf, 0, 0))",
+     "(double, double, double, int, int)"},
+    {"a |> reduce(\\(s, n) v -> (s + double(v), n + 1), (0.0, 0))", "(double, int)"},
     // parameters taken apart
     {"zip(a, i) |> reduce(\\(m, k) (x, j) -> if x > m then (x, j) else (m, k), (-1e30, 0))",
      "(float, int)"},
@@ -383,6 +403,9 @@ static void test_sizes_are_converted(void **state)
     converts("open(d, N)", "let x = d in let s = double(N) in x[0] * s");
     converts("plus(a, N - 1)", "let x = a in let y = float(N - 1) in x[0] + y");
     converts("i[0] / N", "i[0] / N");
+    // and so are literals in arrays of a state
+    converts("iterate(3, \\r -> map(\\x -> x + d[0], r), array(4, \\k -> 0.0))",
+             "array(4, \\k -> double(0.0)) |> iterate(3, \\r -> map(\\x -> x + d[0], r))");
 }
 
 static void open_fails(const char *text, const char *code, const char *says)

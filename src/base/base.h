@@ -334,8 +334,8 @@ typedef struct {
     const char *message;
 } Diag;
 
-// The first 20 diagnostics are kept; later ones are only counted. All 0 but for the arena:
-// none.
+// The first 20 diagnostics are kept; later ones, and those that say the same of the same
+// place of a text, are only counted. All 0 but for the arena: none.
 typedef struct {
     Arena *arena;
     VEC(Diag) list;

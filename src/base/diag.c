@@ -7,6 +7,17 @@ const Span span_none = {0};
 
 enum { DIAGS_KEPT = 20, EXCERPT_MOST = 200 };
 
+// What finds an error on two ways to the same place says it once.
+static bool said_before(const Diags *diags, const Diag *diag)
+{
+    VEC_EACH_REF(const Diag *, old, &diags->list)
+        if (diag->span.source && old->span.source == diag->span.source &&
+            old->span.start == diag->span.start && old->span.end == diag->span.end &&
+            old->kind == diag->kind && !strcmp(old->message, diag->message))
+            return true;
+    return false;
+}
+
 static void diag_add(Diags *diags, DiagKind kind, Span span, const char *code,
                      const char *format, va_list args)
 {
@@ -14,8 +25,9 @@ static void diag_add(Diags *diags, DiagKind kind, Span span, const char *code,
     diags->world += kind == DIAG_WORLD;
     if (diags->list.len >= DIAGS_KEPT)
         return;
-    VEC_PUSH(diags->arena, &diags->list,
-             (Diag){kind, code, span, arena_vprintf(diags->arena, format, args)});
+    Diag diag = {kind, code, span, arena_vprintf(diags->arena, format, args)};
+    if (!said_before(diags, &diag))
+        VEC_PUSH(diags->arena, &diags->list, diag);
 }
 
 bool diag_verror(Diags *diags, Span span, const char *code, const char *format,
@@ -140,7 +152,7 @@ static void print_all(Buf *out, const Diags *diags, bool colour)
 {
     for (int i = 0; i < diags->list.len; i++)
         print_diag(out, &diags->list.at[i], colour);
-    if (diags->errors > DIAGS_KEPT)
+    if (diags->errors > DIAGS_KEPT && diags->list.len == DIAGS_KEPT)
         buf_printf(out, "forewarp: %d errors in all\n", diags->errors);
 }
 

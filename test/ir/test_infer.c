@@ -331,6 +331,25 @@ static void test_several_errors_without_cascade(void **state)
     unload(&c);
 }
 
+static void test_errors_are_said_once(void **state)
+{
+    (void)state;
+    static const char *const body[] = {
+        "zip3(m, m, c)",
+        "iterate(3, \\x y -> (x, y), (a, 3000000000))",
+        "iterate(3, \\x y -> (map(\\e -> e + y[a[0]], x), y), (d, array(4, \\k -> 0.0)))",
+    };
+    Arena *arena = arena_new();
+    for (int i = 0; i < COUNTOF(body); i++) {
+        Case c;
+        load(&c, program_of(arena, body[i]));
+        assert_false(c.ok);
+        assert_int_equal(c.diags.list.len, 1);
+        unload(&c);
+    }
+    arena_free(arena);
+}
+
 static void test_signature(void **state)
 {
     (void)state;
@@ -601,6 +620,7 @@ int main(void)
         cmocka_unit_test(test_types),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_several_errors_without_cascade),
+        cmocka_unit_test(test_errors_are_said_once),
         cmocka_unit_test(test_signature),
         cmocka_unit_test(test_defs_are_inlined),
         cmocka_unit_test(test_sizes_are_converted),

@@ -131,10 +131,25 @@ Global *find_global(const Parser *p, const char *name)
     return map_get(&p->by_name, name);
 }
 
+static bool is_local(const Parser *p, const char *name)
+{
+    for (int i = 0; i < p->local.len; i++)
+        if (!strcmp(p->local.at[i].name, name))
+            return true;
+    return false;
+}
+
 void fail_unknown(Parser *p, const Token *name, bool sizes_only)
 {
     if (p->failed)
         return;
+    if (sizes_only && is_local(p, name->text)) {
+        fail(p, name->span, "P009",
+             "`%s` is a value; lengths and counts are made of sizes and whole numbers: "
+             "compute up to a size, and let an `if` choose what counts",
+             name->text);
+        return;
+    }
     if (p->self && !strcmp(p->self, name->text)) {
         fail(p, name->span, "P006", "`%s` cannot call itself: there is no recursion",
              name->text);
@@ -532,7 +547,8 @@ static void parse_head(Parser *p, Function *f)
     Span span = look(p)->span;
     f->result = parse_type(p);
     if (p->in_fun && !type_is_scalar(f->result))
-        fail(p, span_since(p, span), "P016", "a fun returns a scalar");
+        fail(p, span_since(p, span), "P016",
+             "a fun returns a scalar; use a def for arrays or tuples");
 }
 
 static void parse_opaque(Parser *p, Function *f)

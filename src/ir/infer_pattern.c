@@ -116,6 +116,18 @@ static bool need_positive(Infer *in, const Expr *e, const Arith *n, const char *
 
 // Arguments ----------------------------------------------------------------------------
 
+// zip3 of two matrices and a vector is a slip: the number counts dimensions, not arrays.
+static const char *zip_hint(Infer *in, const Expr *e, const Type *got)
+{
+    int depth = type_depth(got);
+    if (e->pattern != P_ZIP || depth == 0)
+        return "";
+    return arena_printf(in->ir->arena,
+                        "; the number counts dimensions: `zip%s` takes any number of "
+                        "arrays of %s",
+                        depth == 1 ? "" : "2", depth == 1 ? "one" : "two");
+}
+
 // Infers argument i, of which a type is wanted or not, and checks that it is an array of at
 // least `depth` dimensions.
 static const Type *array_wanted(Infer *in, Expr *e, int i, int depth, const Type *want)
@@ -126,11 +138,12 @@ static const Type *array_wanted(Infer *in, Expr *e, int i, int depth, const Type
     const Type *level = type;
     for (int d = 0; d < depth; d++, level = level->elem)
         if (level->kind != T_ARRAY)
-            return wrong(in, e, "T006",
-                         depth == 1   ? "an array"
-                         : depth == 2 ? "an array of arrays"
-                                      : "an array of three dimensions or more",
-                         type);
+            return diag_null(in->diags, e->span, "T006", "`%s` needs %s, not %s%s",
+                             name_of(in, e),
+                             depth == 1   ? "an array"
+                             : depth == 2 ? "an array of arrays"
+                                          : "an array of three dimensions or more",
+                             infer_show(in, type), zip_hint(in, e, type));
     return type;
 }
 
@@ -365,9 +378,11 @@ static const Type *infer_zip(Infer *in, Expr *e, const Type *want)
     const Type **item = NEW_ARRAY(in->ir->arena, const Type *, e->narg);
     bool ok = e->narg > 1 || diag_error(in->diags, e->span, "T012",
                                         "`%s` needs two arrays or more", name_of(in, e));
-    for (int i = 0; i < e->narg; i++) {
+    bool shallow = false; // one has too few dimensions: then the others have, too
+    for (int i = 0; i < e->narg && !shallow; i++) {
         const Type *x = view_argument(in, e, i, want, e->dims, e->dims, i);
         ok = x && ok;
+        shallow = !x && e->arg[i]->type;
         item[i] = ok ? type_elem(x, e->dims) : NULL;
     }
     for (int i = 1; ok && i < e->narg; i++)

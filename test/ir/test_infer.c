@@ -256,6 +256,8 @@ static const struct {
     {"wrong(a)", "T005", "declared to return [N]int, but returns [N]float"},
     {"a[0] |> map(\\x -> x)", "T006", "`map` needs an array, not float"},
     {"a |> map2(\\x -> x)", "T006", "`map2` needs an array of arrays, not [N]float"},
+    {"zip3(m, m, m)", "T006", "`zip2` takes any number of arrays of two"},
+    {"zip2(a, a)", "T006", "`zip` takes any number of arrays of one"},
     {"a |> pad(1, 1, clamp) |> slide(3, 1) |> map(\\p -> p[0][0])", "T006",
      "only an array has elements, not float"},
     {"a[1.5]", "T007", "must be int, not float"},

@@ -1121,9 +1121,62 @@ def each_of_many(d, name_of_class, rank, n, count):
     d.define(name_of_class, params, apply_)
 
 
+def made_rows(d, kind):
+    """Rows that a function of numbers makes, and goes on with."""
+    n, b = d.pick(129, 160, 257), d.size("B", d.pick(5, 1031))
+    start = d.pick("max(k - s * float(i), 0)", "s + k * float(i)", "s / (1 + k * k * float(i))")
+    lets = [f"let v = array({n}, \\i -> {start.replace('float', kind)}) in"]
+    lets += [f"let v = {vector_step(d, n)} in" for _ in range(d.rng.randint(1, 2))]
+    total = "reduce(+, 0, v)"
+    end = d.pick("v[0]", total, f"({total}, v[1])", "v")
+    d.note = f"rows of {n} made of numbers, {kind}"
+    body = "\n    ".join(lets + [end])
+    d.define("recurrences", [("a", array([b], kind)), ("e", array([b], kind))],
+             f"zip(a, e) |> map(\\s k ->\n    {body})")
+
+
+def rows_in_turn(d, kind):
+    """Rows, each made of the one before, of many elements or of one."""
+    n, many = d.pick(65, 96, 130, 257), d.often(0.7)
+    t = d.size("T", d.pick(5, 33))
+    after = d.pick(
+        "zip(p, r) |> map(\\u v -> 0.5 * u + v)",
+        "zip(r, p |> pad(1, 1, clamp) |> slide(3, 1)) |> map(\\v w -> v + min(w[0], min(w[1], w[2])))",
+        "zip(r, p |> pad(1, 1, wrap) |> slide(3, 1)) |> map(\\v w -> 0.25 * (w[0] + w[1] + w[2]) + v)",
+        "let q = zip(p, r) |> map(\\u v -> 0.5 * u + abs(v) + 1) in let s = reduce(+, 0, q) in map(\\x -> x / s, q)",
+        f"array({n}, \\i -> r[i] + 0.5 * p[{n} - 1 - i])")
+    rows = f"x |> scan(\\p r -> {after}, array({n}, \\i -> {kind}(i) * 0.125))"
+    end = d.pick("c", "c", "map(\\r -> reduce(+, 0, r), c)", "(c, c[T - 1])")
+    body = f"let c = {rows} in {end}"
+    d.note = f"rows of {n} in turn, {'many' if many else 'one'}, {kind}"
+    if many:
+        b = d.size("B", d.pick(5, 37))
+        d.define("recurrences", [("a", array([b, t, n], kind))], f"a |> map(\\x -> {body})")
+    else:
+        d.define("recurrences", [("x", array([t, n], kind))], body)
+
+
+def numbers_in_turn(d, kind):
+    """Numbers that are folds of a row, each of the one before."""
+    b, n, k = d.size("B", d.pick(5, 131)), d.size("N", d.pick(67, 257, 1023)), d.rng.randint(2, 9)
+    step, start = d.pick(
+        (f"r |> map(\\x -> if x < s then x else {LEAST[kind]}) |> reduce(max, {LEAST[kind]})", "2.0"),
+        (f"(r |> map(\\x -> x / (1 + (x - s) * (x - s))) |> reduce(+, 0)) / {kind}(N)", "0.0"),
+        (f"0.5 * s + (r |> map(\\x -> abs(x - s)) |> reduce(+, 0)) / {kind}(N)", "0.25"))
+    loop = f"iterate({k}, \\s -> {step}, {start})"
+    body = d.pick(loop, f"let m = {loop} in map(\\x -> x - m, r)")
+    d.note = f"{k} folds in turn, {kind}"
+    d.define("recurrences", [("a", array([b, n], kind))], f"a |> map(\\r -> {body})")
+
+
+def recurrences(d):
+    """What goes on from what it was: of numbers, rows, or rows that are made of numbers."""
+    d.pick(made_rows, rows_in_turn, numbers_in_turn)(d, d.pick("float", "float", "double"))
+
+
 CLASSES = {f.__name__: f for f in (elementwise, windows, folds, prefixes, rows, contractions,
                                    pipelines, steps, gathers, indexed, keyed, nested,
-                                   fields, instances, blocks)}
+                                   fields, instances, blocks, recurrences)}
 
 
 def write(seed, n, folder):

@@ -204,8 +204,14 @@ static bool derive_beside(DeriveWalk *w, Path *at, int64_t beside, int64_t y)
 // map of them.
 static Path rows_beside(DeriveWalk *w, Path at)
 {
-    const bool items = in_strips(w, walk_node(w, at));
-    derive_beside(w, &at, items ? w->local[0] : w->rows ? w->beside : 1, !items);
+    const Expr *map = walk_node(w, at);
+    const bool items = in_strips(w, map);
+    int64_t beside = items ? w->local[0] : w->rows ? w->beside : 1;
+    // What is read where it was written must be there for each of them.
+    if (scans_rows(expr_behind_lets(map->fun->arg[0])) &&
+        arith_multiple(w->r.ir->arith, map->type->len) % beside != 0)
+        beside = 1;
+    derive_beside(w, &at, beside, !items);
     return at;
 }
 

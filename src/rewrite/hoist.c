@@ -52,7 +52,8 @@ static bool is_long_nest(const Expr *expr, const void *least)
 
 bool loop_folds(const Expr *expr, int64_t least)
 {
-    const Expr *step = expr_is(expr, P_ITERATE) && !type_holds_array(expr->type) &&
+    const Expr *step = expr_is(expr, P_ITERATE) &&
+                               !array_is_large(expr->type, SMALL_MOST + 1) &&
                                arith_is_const(expr->num[0], NULL)
                            ? expr_behind_lets(expr->fun->arg[0])
                            : NULL;

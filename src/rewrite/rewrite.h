@@ -103,7 +103,7 @@ bool folds_by_parts(const Expr *fold);
 bool fold_is_long(const Expr *expr, int64_t least);
 bool scan_is_long(const Expr *expr, int64_t least); // the same of a prefix
 bool nest_is_long(const Expr *expr, int64_t least); // of either
-// A loop of numbers, so many times, whose steps fold so many elements?
+// A loop of numbers and small arrays, so many times, whose steps fold so many elements?
 bool loop_folds(const Expr *expr, int64_t least);
 // One of them, or a fold by key. (For expr_find.)
 bool is_nest(const Expr *expr, const void *none);

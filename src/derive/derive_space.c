@@ -863,6 +863,7 @@ KernelOptions derive_options(const Derivation *d, const Point *point)
     options.lane_rows = (int)derive_param(d, point, "by");
     options.lanes = d->device.lanes;
     options.shuffle = d->device.shuffle;
+    options.wide_sums = d->device.wide_sums;
     options.any_group = derive_word(d, point, "group", "any");
     options.all_loads = derive_word(d, point, "loads", "all");
     options.images = derive_word(d, point, "scheme", "image");

@@ -32,6 +32,7 @@ typedef struct {
     bool shuffle;   // these are a warp that exchanges registers in the target's text
     bool in_order;  // groups begin in the order of their numbers, so that one may wait for
                     // what groups of lower numbers write
+    bool wide_sums; // variables of kernels add up floats as doubles, in C, for a reference
     int line_bytes; // cache line
     int64_t max_group; // work-items in a group
     int64_t max_item[3];

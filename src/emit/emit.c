@@ -125,6 +125,7 @@ void emit_kernel(Buf *out, const Target *target, const Unit *unit, const Kernel 
     printer_init(&p, out, target, unit->program);
     p.decides = target->doubts && unit_decides(unit);
     p.follows = emit_follows(target, unit);
+    p.wide_sums = unit->wide_sums;
     put_kernel(&p, kernel);
     printer_release(&p);
 }

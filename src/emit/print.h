@@ -78,6 +78,7 @@ struct Printer {
     bool parallel;               // inside an OpenMP loop
     const Stm *joined;           // the inner one of two that are shared out as one
     bool follows;                // launches of the unit follow each other
+    bool wide_sums;              // as in DeviceInfo
     bool decides;                // the unit makes decisions that may be in doubt
 };
 

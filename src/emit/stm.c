@@ -174,6 +174,9 @@ static void put_declaration(Printer *p, const Stm *stm)
     else if (p->target->doubts && type->kind == T_SCALAR)
         put(p, "fw_%s_%s", stm->var->folds ? "fold" : "sum",
             scalar_info[type->scalar].name);
+    else if (p->wide_sums && !stm->var->is_const && type->kind == T_SCALAR &&
+             type->scalar == S_FLOAT)
+        put(p, "double");
     else
         put_type(p, type);
     put_form(p, " %n", stm->var->name);

@@ -201,6 +201,7 @@ typedef struct {
     int ninput, noutput;
     VEC(Kernel *) kernels;
     VEC(Launch) launches;
+    bool wide_sums; // as in DeviceInfo
 } Unit;
 
 // What is asked of the kernels that an expression is lowered to.
@@ -232,6 +233,7 @@ typedef struct {
     bool group;        // of four warps together, where they can
     int64_t depth;     // of the fold that their tiles hold at a time
     bool shuffle;      // they are a warp and exchange registers; else through local memory
+    bool wide_sums;    // as in DeviceInfo
     int unroll_cap;    // most copies mapSeqUnroll makes before it falls back to a loop
     bool rolled;       // steps and copies of small arrays stay loops
     int unroll_loops;  // sequential loops of at most so many iterations ask to be unrolled

@@ -351,6 +351,7 @@ Unit *lower(const Program *program, Expr *body, const KernelOptions *options, Ar
     unit->ir = program->ir;
     unit->arena = arena;
     unit->program = program;
+    unit->wide_sums = options->wide_sums;
     Lower l = {.ir = program->ir,
                .ctx = program->ir->arith,
                .arena = arena,

@@ -326,6 +326,39 @@ static void test_conversions(void **state)
     }
 }
 
+// Without bounds, what is expected of a long sum is nearer than a float that adds it up.
+static void test_wide_sums(void **state)
+{
+    (void)state;
+    enum { LENGTH = 4000000 };
+    Arena *arena = arena_new();
+    Diags diags = {.arena = arena};
+    char folder[] = "/tmp/forewarp-test-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    Problem *problem = problem_parse("f.fw",
+                                     "size N\ndef f(a: [N][3]float) = array(3, \\k -> a |> "
+                                     "map(\\r -> 0.17 + 0.001 * r[k]) |> reduce(+, 0.0))\n",
+                                     &diags);
+    const Binding binding = {.name = "N", .value = LENGTH};
+    assert_true(problem_bind(problem, &binding, 1, &diags));
+    ProblemData *data = data_random(problem, 1, arena);
+    const Workplace place = {.folder = folder, .patience_s = 1e-9};
+    const char *how;
+    assert_true(reference_compute(problem, data, "host", &place, arena, &how, &diags));
+    assert_null(data->buffer[1].bound);
+    const float *a = data->buffer[0].init, *expect = data->buffer[1].expect;
+    for (int k = 0; k < 3; k++) {
+        double sum = 0;
+        for (int i = 0; i < LENGTH; i++)
+            sum += 0.17 + 0.001 * (double)a[3 * i + k];
+        if (!(fabs((double)expect[k] - sum) <= 1e-6 * sum))
+            fail_msg("%g is expected of a sum of %g", (double)expect[k], sum);
+    }
+    problem_free(problem);
+    remove_tree(folder);
+    arena_free(arena);
+}
+
 // What a program's kernels may need, when they are not known yet: of doubles, which have
 // helpers that only some arithmetic does.
 static void test_preludes(void **state)
@@ -351,8 +384,8 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_device), cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_device),    cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_no_number), cmocka_unit_test(test_conversions),
-        cmocka_unit_test(test_preludes)};
+        cmocka_unit_test(test_wide_sums), cmocka_unit_test(test_preludes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,14 +43,14 @@ bool interpret(const Problem *problem, ProblemData *data, int64_t most, Arena *a
     return ok;
 }
 
-// More than the interpreter can do in a moment even of small sizes: many steps over three
-// dimensions, windows of hundreds of elements.
-static bool is_large(const Problem *problem)
+// Does it take more than that, as many steps over three dimensions do, or windows of
+// hundreds of elements?
+static bool is_large(const Problem *problem, double most)
 {
     double volume = 1;
     for (int i = 0; i < problem->nbinding; i++)
         volume *= (double)problem->binding[i].value;
-    return fmax(volume, interpret_least(problem)) > INTERPRETER_QUOTA / 20;
+    return fmax(volume, interpret_least(problem)) > most;
 }
 
 static const char *first_said(const Diags *diags)
@@ -62,20 +62,24 @@ Problem *problem_small(const Problem *problem, Arena *arena, ProblemData **data,
                        const char **why)
 {
     // The first are its own. The third is for many steps over three dimensions, the fourth
-    // for windows of windows, the next for arrays of 64 times a size; the others are for
-    // programs that need large sizes.
-    enum { CHEAP = 6 };
+    // for windows of windows, the next for arrays of 64 times a size. Those after the cheap
+    // ones are for programs whose own lengths are hundreds, which then take seconds; the
+    // others are for programs that need large sizes.
+    enum { CHEAP = 6, SLOW = 8 };
     static const int64_t sizes[][2] = {
-        {INT64_MAX, 1}, {40, 8},  {16, 8},    {112, 8},     {5, 2},
-        {2, 1},         {64, 32}, {128, 128}, {1024, 1024}, {1 << 16, 1 << 16}};
+        {INT64_MAX, 1}, {40, 8}, {16, 8},  {112, 8},   {5, 2},       {2, 1},
+        {5, 2},         {2, 1},  {64, 32}, {128, 128}, {1024, 1024}, {1 << 16, 1 << 16}};
     *why = "at small sizes it does more than the interpreter can do in a moment";
     for (int i = 0; i < COUNTOF(sizes); i++) {
         Diags quiet = {.arena = arena};
+        const double most = i < CHEAP  ? INTERPRETER_QUOTA / 20
+                            : i < SLOW ? INTERPRETER_QUOTA
+                                       : INFINITY;
         Problem *small = problem_shrunk(problem, sizes[i][0], sizes[i][1], &quiet);
         if (!small)
             *why =
                 arena_printf(arena, "it cannot have small sizes: %s", first_said(&quiet));
-        if (!small || (i < CHEAP && is_large(small))) {
+        if (!small || is_large(small, most)) {
             problem_free(small);
             continue;
         }

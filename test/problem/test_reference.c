@@ -320,6 +320,33 @@ static void test_chaos(void **state)
     arena_free(arena);
 }
 
+// Where lengths of the program's own are hundreds, small sizes may take seconds.
+static void test_slow_small_sizes(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Diags diags = {.arena = arena};
+    Problem *problem = problem_parse("p.fw",
+                                     "size N\ndef p(x: [128*N + 384]float) = let c = "
+                                     "array2(257, 512, \\k n -> cos(0.01 * "
+                                     "float(k * n % 512))) in let d = array2(257, 512, \\k "
+                                     "n -> sin(0.01 * float(k * n % "
+                                     "512))) in x |> slide(512, 128) |> map(\\f -> zip(c, "
+                                     "d) |> map(\\r s -> reduce(+, 0, map(*, zip(f, "
+                                     "r))) + reduce(+, 0, map(*, zip(f, s)))))\n",
+                                     &diags);
+    const Binding size = {.name = "N", .value = 65536};
+    assert_true(problem_bind(problem, &size, 1, &diags));
+    ProblemData *data;
+    const char *why;
+    Problem *small = problem_small(problem, arena, &data, &why);
+    if (!small)
+        fail_msg("%s", why);
+    problem_free(small);
+    problem_free(problem);
+    arena_free(arena);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
@@ -329,6 +356,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_no_bounds), cmocka_unit_test(test_decisions),
         cmocka_unit_test(test_keys),      cmocka_unit_test(test_beyond),
         cmocka_unit_test(test_indices),   cmocka_unit_test(test_chaos),
-        cmocka_unit_test(test_diverging)};
+        cmocka_unit_test(test_diverging), cmocka_unit_test(test_slow_small_sizes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

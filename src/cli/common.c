@@ -214,6 +214,17 @@ bool cli_unknown(Options *o, const char *code, const char *what, const char *nam
 
 enum { VALUES_SHOWN = 20 };
 
+static bool no_assignment(Options *o, const Space *space, const char *item)
+{
+    AutoBuf known = buf_new();
+    for (int i = 0; i < space_params(space); i++)
+        buf_printf(&known, "%s%s", i ? ", " : "", space_param(space, i)->name);
+    return diag_error(&o->diags, span_none, "C004",
+                      "--point takes NAME=VALUE, not `%s`; the parameters of this program: "
+                      "%s (`forewarp help -p NAME` explains one)",
+                      item, known.text);
+}
+
 static bool no_value(Options *o, const Space *space, int param, const char *value)
 {
     int n = space_param(space, param)->n;
@@ -239,8 +250,7 @@ static bool set_point(Options *o, const Variants *variants, Point *point)
          item = strtok_r(NULL, " ,", &save)) {
         char *eq = strchr(item, '=');
         if (!eq)
-            return diag_error(&o->diags, span_none, "C004",
-                              "--point takes NAME=VALUE: `%s`", item);
+            return no_assignment(o, space, item);
         *eq = 0;
         int param = space_find(space, item);
         if (param < 0)

@@ -272,6 +272,10 @@ fails 2 "error J009" "$FOREWARP" run "$tmp/k.json" -d opencl:0 --check
 fails 2 "did you mean \`genetic\`" "$FOREWARP" tune $jacobi -s N=8,M=8 --strategy genetik -o "$tmp/out"
 fails 2 "there are opencl, cuda, hip, c" "$FOREWARP" emit $jacobi -s N=8,M=8 --target fortran
 fails 2 "it can be 1, 2" "$FOREWARP" emit $jacobi -s N=8,M=8 -p lx=13
+for word in help lx; do
+    fails 2 "--point takes NAME=VALUE, not \`$word\`; the parameters of this program: lx, ly, " "$FOREWARP" emit $jacobi -s N=8,M=8 -p $word
+done
+passes "a parameter explained" "$FOREWARP" help -p lx
 fails 2 "lx is given twice" "$FOREWARP" emit $jacobi -s N=8,M=8 -p 'lx=1 lx=2'
 fails 2 "breaks the constraint \`TX % WX == 0\`" "$FOREWARP" run templates/transpose.json -s H=64,W=64 -p 'TX=8 WX=16'
 fails 2 "did you mean \`tune\`" "$FOREWARP" tun

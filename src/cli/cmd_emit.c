@@ -180,6 +180,18 @@ static bool find_device(Emission *e)
     return true;
 }
 
+// What a processor allows, as local memory of the size of its cache, no GPU may have.
+static void warn_of_limits(Emission *e)
+{
+    const char *target = target_name(e->target);
+    if (e->device.is_cpu && target_has_threads(e->target) &&
+        strcmp(target, e->device.target) != 0)
+        diag_warning(&e->o->diags, span_none, "C100",
+                     "this kernel for target %s keeps to the limits of a processor, %s; "
+                     "name the GPU it is for: --device-model nvidia-h200",
+                     target, e->device.id);
+}
+
 // The i-th of the devices, and the variants of the problem on it.
 static bool open_device(Emission *e, int i)
 {
@@ -188,6 +200,7 @@ static bool open_device(Emission *e, int i)
     variants_close(&e->variants);
     if (!find_device(e) || !(e->target = find_target(o, &e->device)))
         return false;
+    warn_of_limits(e);
     describe_target(target_name(e->target), &e->device);
     return variants_open(&e->variants, e->problem, &e->device, &o->diags);
 }

@@ -272,6 +272,14 @@ fails 2 "error J009" "$FOREWARP" run "$tmp/k.json" -d opencl:0 --check
 fails 2 "did you mean \`genetic\`" "$FOREWARP" tune $jacobi -s N=8,M=8 --strategy genetik -o "$tmp/out"
 fails 2 "there are opencl, cuda, hip, c" "$FOREWARP" emit $jacobi -s N=8,M=8 --target fortran
 fails 2 "it can be 1, 2" "$FOREWARP" emit $jacobi -s N=8,M=8 -p lx=13
+# A kernel for a GPU with the limits of a processor: said, but not where the GPU is named.
+"$FOREWARP" emit $jacobi -s N=8,M=8 -d host -t cuda >"$tmp/stdout" 2>"$tmp/stderr"
+[ $? = 0 ] && [ "$(grep -c 'warning C100: .*--device-model' "$tmp/stderr")" = 1 ] && ok "whose limits" ||
+    not_ok "whose limits" "$(cat "$tmp/stderr")"
+for device in "-d host" "-d opencl:0" "--device-model nvidia-h200 -t cuda"; do
+    "$FOREWARP" emit $jacobi -s N=8,M=8 $device >"$tmp/stdout" 2>"$tmp/stderr"
+    [ $? = 0 ] && ! [ -s "$tmp/stderr" ] && ok "no warning, $device" || not_ok "no warning, $device" "$(cat "$tmp/stderr")"
+done
 for word in help lx; do
     fails 2 "--point takes NAME=VALUE, not \`$word\`; the parameters of this program: lx, ly, " "$FOREWARP" emit $jacobi -s N=8,M=8 -p $word
 done

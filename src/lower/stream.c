@@ -173,7 +173,7 @@ static const Arith *row_of(Stream *s, const Arith *row, const StreamWay *way)
     return name_moved(s, "row", row, 0, 1, 1);
 }
 
-static const KExpr *input_cell(Stream *s, int g)
+const KExpr *stream_input(Stream *s, int g)
 {
     return view_read(s->l, stream_element(s, stream_part(s, s->from, g), s->at));
 }
@@ -181,7 +181,7 @@ static const KExpr *input_cell(Stream *s, int g)
 static void load_cell(Stream *s, int g, int64_t j, int64_t c)
 {
     int64_t i = ahead_of(s, g, j, c);
-    const KExpr *value = input_cell(s, g);
+    const KExpr *value = stream_input(s, g);
     if (s->ahead[i]) {
         stream_assign(s, s->ahead[i], value);
         return;
@@ -235,7 +235,7 @@ static void load_pieces(Stream *s, const Arith *newest, const StreamWay *way)
         for (int64_t k = 0; k < relay_pieces(s); k++) {
             s->at[1] = way->from[k];
             if (s->copies)
-                relay_enter(s, g, k, input_cell(s, g));
+                relay_enter(s, g, k, stream_input(s, g));
             else
                 load_cell(s, g, 0, k);
         }
@@ -397,17 +397,24 @@ static void write_row(Stream *s, int g, const Field *field, bool computed,
 // Is a grid of the result one of the input that stays where it is?
 static bool stays(Stream *s, int g, const Field *field)
 {
-    return field->step == 0 && field->grid < s->nstate &&
+    return is_input(s, field) &&
            in_place(stream_part(s, s->from, field->grid), stream_part(s, s->to, g));
 }
 
-// The grids of the result that a field is; it is computed for nothing else if it is last.
+// Are its rows kept? An input that a step only hands on is where registers are loaded. Of
+// what is computed, that has no other use than being written is computed there.
+static bool is_kept(const Stream *s, const Field *field)
+{
+    return field->depth > 0 || (is_input(s, field) && !s->in_rows);
+}
+
+// The grids of the result that a field is.
 static void write_rows(Stream *s, const Field *field, const Arith *newest,
                        const StreamWay *way)
 {
     for (int g = 0; g < s->nstate; g++)
         if (stream_field(s, s->steps, g) == field && !stays(s, g, field))
-            write_row(s, g, field, field->depth > 0 || field->step == 0, newest, way);
+            write_row(s, g, field, is_kept(s, field), newest, way);
 }
 
 static void compute_row(Stream *s, const Field *field, const Arith *newest,

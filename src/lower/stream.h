@@ -140,6 +140,12 @@ static inline int64_t width_of(const Stream *s)
     return s->size[s->dims - 1];
 }
 
+// Is it what a kernel begins with, not what its first step makes?
+static inline bool is_input(const Stream *s, const Field *field)
+{
+    return field->step == 0 && field->grid < s->nstate;
+}
+
 // stream_reads.c ------------------------------------------------------------------------
 
 // The element of an array at the cell; at: by axis.
@@ -182,6 +188,8 @@ void relay_pass(Stream *s, int g, int64_t c, const KExpr *value);
 
 // stream.c --------------------------------------------------------------------------------
 
+// A cell of what the kernel begins with, in memory.
+const KExpr *stream_input(Stream *s, int g);
 // A place along an axis, by a name; inside: it is in the grid, and so is what it reads.
 const Arith *stream_place(Stream *s, const char *name, const Arith *place, int axis,
                           bool inside);

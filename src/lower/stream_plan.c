@@ -118,7 +118,7 @@ static void delay_inputs(Stream *s)
     ARRAY_EACH_REF(const Field *, reader, s->field, s->nfield)
         for (int i = 0; is_wanted(s, reader) && i < sources(s, reader); i++) {
             Taken read = source(s, reader, i);
-            if (read.from->step == 0 && read.from->grid < s->nstate)
+            if (is_input(s, read.from))
                 most[read.from->grid] =
                     MIN(most[read.from->grid], reader->delay - read.off[0]);
         }

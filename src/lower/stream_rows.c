@@ -66,8 +66,7 @@ static void store_cell(Stream *s, const Field *field, const KExpr *value)
 
 static void take_cell(Stream *s, const Field *field, int g)
 {
-    const View *from = stream_part(s, s->from, g);
-    store_cell(s, field, view_read(s->l, stream_element(s, from, s->at)));
+    store_cell(s, field, stream_input(s, g));
 }
 
 static void compute_cell(Stream *s, const Field *field, int g)
@@ -77,9 +76,9 @@ static void compute_cell(Stream *s, const Field *field, int g)
 
 static void write_cell(Stream *s, const Field *field, int g)
 {
-    const KExpr *value = field->depth > 0 || field->step == 0
-                             ? window_load(s, field, 0, 0, 0)
-                             : stream_value(s, field);
+    const KExpr *value = field->depth > 0     ? window_load(s, field, 0, 0, 0)
+                         : is_input(s, field) ? stream_input(s, field->grid)
+                                              : stream_value(s, field);
     gen_copy(s->l, view_value(s->l, value),
              stream_element(s, stream_part(s, s->to, g), s->at));
 }

@@ -49,11 +49,24 @@ static bool call_divides(const Function *f)
     return false;
 }
 
+// By itself, not in what it is made of.
+static bool traps(ArithCtx *ctx, const KExpr *e)
+{
+    return (e->kind == K_OP && is_division(e->op, e->type) && !divides(ctx, e->arg[1])) ||
+           (e->kind == K_CALL && call_divides(e->callee));
+}
+
+bool may_trap(ArithCtx *ctx, const KExpr *e)
+{
+    bool may = traps(ctx, e);
+    for (int i = 0; !may && e->kind != K_COND && i < e->n; i++)
+        may = may_trap(ctx, e->arg[i]);
+    return may;
+}
+
 bool may_go_ahead(ArithCtx *ctx, const KExpr *e)
 {
-    if (e->kind == K_AWAIT || (e->kind == K_LOAD && !load_exists(ctx, e)) ||
-        (e->kind == K_OP && is_division(e->op, e->type) && !divides(ctx, e->arg[1])) ||
-        (e->kind == K_CALL && call_divides(e->callee)))
+    if (e->kind == K_AWAIT || (e->kind == K_LOAD && !load_exists(ctx, e)) || traps(ctx, e))
         return false;
     for (int i = 0; e->kind != K_COND && i < e->n; i++)
         if (!may_go_ahead(ctx, e->arg[i]))

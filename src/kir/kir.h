@@ -357,6 +357,8 @@ const Arith *cond_rounded(ArithCtx *ctx, const Arith *cond);
 // guard.c: whether evaluating it does no harm whatever any condition says. Only such values
 // may move to where the sides they are on are not.
 bool may_go_ahead(ArithCtx *ctx, const KExpr *e);
+// Does it divide integers by what may be 0?
+bool may_trap(ArithCtx *ctx, const KExpr *e);
 
 // names.c: a name of the form stem + number that nothing in the kernel has; *next is the
 // first number tried, and left one past the one used. Owner: arena.

@@ -294,8 +294,7 @@ static void take_ahead(Stream *s, const Arith *newest, const StreamWay *way)
     exchange_new(s, input, n);
 }
 
-// Opens an `if` for those of n conditions that are not known to hold.
-static void open_if(Stream *s, const Arith *const *cond, int n)
+void stream_if(Stream *s, const Arith *const *cond, int n)
 {
     const Arith *open[16];
     int left = 0;
@@ -322,9 +321,9 @@ static void open_writes(Stream *s, const Arith *row, const StreamWay *way)
                            arith_sub(c, arith_const(c, width_of(s) - 1), s->x),
                            arith_sub(c, arith_const(c, s->size[0] - 1), row)};
     if (s->in_rows) // its columns are those of loops
-        open_if(s, (const Arith *[]){cond[0], cond[1], cond[5]}, 3);
+        stream_if(s, (const Arith *[]){cond[0], cond[1], cond[5]}, 3);
     else
-        open_if(s, cond, way->part == PART_INSIDE ? 4 : way->part == PART_SIDE ? 5 : 6);
+        stream_if(s, cond, way->part == PART_INSIDE ? 4 : way->part == PART_SIDE ? 5 : 6);
 }
 
 // In three dimensions, for row j of the lane.
@@ -338,7 +337,7 @@ static void open_line(Stream *s, int64_t j, const StreamWay *way)
     int64_t last = s->warps * s->jam - 2 * s->border - 1;
     const Arith *left = arith_sub(c, arith_const(c, s->size[1] - 1 - j), s->y);
     const Arith *cond[] = {within, arith_sub(c, arith_const(c, last), within), left};
-    open_if(s, cond, way->part == PART_INSIDE ? 2 : 3);
+    stream_if(s, cond, way->part == PART_INSIDE ? 2 : 3);
 }
 
 // Cell (j, k) of the lane, where the grid may end within the lane.
@@ -365,6 +364,17 @@ const KExpr *stream_value(Stream *s, const Field *field)
     return stream_unmoved(s, view_read(s->l, cell));
 }
 
+// Opens an `if` for the cell (j, c) of the lane, where it may not be computed else.
+static void open_cell(Stream *s, const Field *field, int64_t j, int64_t c,
+                      const StreamWay *way)
+{
+    ArithCtx *a = s->l->ctx;
+    const Arith *line = NULL, *col = arith_addc(a, arith_mulc(a, s->lane, s->cols), c);
+    if (s->dims == 3)
+        line = arith_addc(a, arith_mulc(a, s->warp, s->jam), j);
+    stream_real_place(s, field, line, col, way->part);
+}
+
 // Grid g of the result, whose row a field has just got; computed: it is in registers.
 static void write_row(Stream *s, int g, const Field *field, bool computed,
                       const Arith *newest, const StreamWay *way)
@@ -374,6 +384,8 @@ static void write_row(Stream *s, int g, const Field *field, bool computed,
     Block *outer = l->block;
     if (s->relay == 1)
         open_writes(s, row, way);
+    else if (!computed)
+        stream_real_row(s, field, row, way->part);
     const Arith *at = computed ? row : row_of(s, row, way);
     if (s->in_rows)
         rows_write(s, g, field, at, way->part);
@@ -381,13 +393,17 @@ static void write_row(Stream *s, int g, const Field *field, bool computed,
         Block *here = l->block;
         open_line(s, j, way);
         for (int64_t c = 0; c < s->cols; c++) {
+            Block *line = l->block;
             set_cell(s, at, j, c, way);
+            if (!computed)
+                open_cell(s, field, j, c, way);
             const KExpr *value =
                 computed ? k_var(l, cell_var(s, field, 0, j, c)) : stream_value(s, field);
             if (s->relay > 1)
                 relay_pass(s, g, c, value);
             else
                 write_cell(s, g, value, row, j, c, way);
+            l->block = line;
         }
         l->block = here;
     }
@@ -420,17 +436,25 @@ static void write_rows(Stream *s, const Field *field, const Arith *newest,
 static void compute_row(Stream *s, const Field *field, const Arith *newest,
                         const StreamWay *way)
 {
-    const Arith *row = row_of(s, arith_addc(s->l->ctx, newest, -field->delay), way);
-    if (s->in_rows) {
+    Block *outer = s->l->block;
+    const Arith *row = arith_addc(s->l->ctx, newest, -field->delay);
+    bool declares = s->grid[field->grid].picky && !s->in_rows; // before a condition opens
+    for (int64_t i = 0; declares && i < s->jam * s->cols; i++)
+        cell_var(s, field, 0, i / s->cols, i % s->cols);
+    stream_real_row(s, field, row, way->part);
+    row = row_of(s, row, way);
+    if (s->in_rows)
         rows_compute(s, field, row, way->part);
-        return;
-    }
-    for (int64_t j = 0; j < s->jam; j++)
+    for (int64_t j = 0; j < s->jam && !s->in_rows; j++)
         for (int64_t c = 0; c < s->cols; c++) {
+            Block *here = s->l->block;
             set_cell(s, row, j, c, way);
+            open_cell(s, field, j, c, way);
             const KExpr *value = stream_value(s, field);
             stream_assign(s, cell_var(s, field, 0, j, c), value);
+            s->l->block = here;
         }
+    s->l->block = outer;
 }
 
 // New rows of the fields from number i on that may meet once: a stage, or a state.
@@ -474,7 +498,10 @@ static void write_pieces(Stream *s, const Arith *newest, const StreamWay *way)
                 arith_sub(c, arith_const(c, across - s->halo - 1), cell),
                 arith_sub(c, arith_const(c, width_of(s) - 1), way->to[k]),
                 arith_sub(c, arith_const(c, s->size[0] - 1), row)};
-            open_if(s, cond, way->part == PART_INSIDE ? 4 : way->part == PART_SIDE ? 5 : 6);
+            stream_if(s, cond,
+                      way->part == PART_INSIDE ? 4
+                      : way->part == PART_SIDE ? 5
+                                               : 6);
             const Arith *at[DIMS_MAX] = {row, way->to[k]};
             gen_copy(l, view_value(l, relay_left(s, g, k)),
                      stream_element(s, stream_part(s, s->to, g), at));

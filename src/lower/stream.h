@@ -37,6 +37,7 @@ typedef struct {
     int same;          // which grid of the step that value is as it stands; -1: none
     VEC(Read) reads;
     int64_t places; // cells that its reads may be of, all of which selects name
+    bool picky;     // computing it may fail for what is no state of the program
 } Grid;
 
 // A grid after so many steps; a stage: in the step after so many.
@@ -195,6 +196,19 @@ const Arith *stream_place(Stream *s, const char *name, const Arith *place, int a
                           bool inside);
 // What a field is computed as at the cell.
 const KExpr *stream_value(Stream *s, const Field *field);
+
+// Opens an `if` for those of n conditions that are not known to hold.
+void stream_if(Stream *s, const Arith *const *cond, int n);
+
+// stream_real.c ---------------------------------------------------------------------------
+
+// May what a cell is computed with fail for cells that are not those of a state?
+bool stream_may_fail(const Stream *s, const Block *made, const KExpr *value);
+// If so, these open an `if` for a row, which may be beyond the grid, and for a cell of it
+// being computed from cells of a state; line (three dimensions) and col: in the group's.
+void stream_real_row(Stream *s, const Field *field, const Arith *row, Part part);
+void stream_real_place(Stream *s, const Field *field, const Arith *line, const Arith *col,
+                       Part part);
 
 // stream_rows.c: needs in_rows ------------------------------------------------------------
 

@@ -381,8 +381,10 @@ static void try_cell(Stream *s, const View *value, Grid *grid)
     l->block = &nothing;
     l->copies = COPIES_MOST;
     s->probing = grid;
-    for (int k = 0, n = parts_of(value->type); k < n && !l->failed; k++)
-        view_read(l, stream_element(s, stream_part(s, value, k), s->at));
+    for (int k = 0, n = parts_of(value->type); k < n && !l->failed; k++) {
+        const View *cell = stream_element(s, stream_part(s, value, k), s->at);
+        grid->picky |= stream_may_fail(s, &nothing, view_read(l, cell));
+    }
     if (block_any(&nothing, is_array, NULL))
         s->refused = "a step keeps an array for each cell";
     s->probing = before;

@@ -116,8 +116,12 @@ static void in_column(Lower *l, void *user, const Arith *k)
     Stream *s = loop->s;
     int x = s->dims - 1;
     s->col_at = arith_addc(l->ctx, k, s->halo - loop->far[0][x]);
+    Block *here = l->block;
+    if (loop->cell == compute_cell)
+        stream_real_place(s, loop->field, s->line_at, s->col_at, loop->part);
     s->at[x] = place_along(loop, x, s->col_at);
     loop->cell(s, loop->field, loop->g);
+    l->block = here;
 }
 
 static void in_line(Lower *l, void *user, const Arith *j)

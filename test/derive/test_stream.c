@@ -7,8 +7,9 @@
 // too, on GPUs. Stages of programs without a time loop, which are kernels like those of one
 // step, give what kernels of their own give. On OpenCL; CUDA's text, with its shuffles, on
 // the host (emulate.hpp); and on a GPU where there is one. FW_EMULATE=1: all cases on the
-// host, not only the quick ones. Loops drawn at random follow, of every
-// type, border and reach, with one array or two and with what they only read: FW_SEED
+// host, not only the quick ones. Some programs are run with every remainder of steps:
+// results of a step that have names, arrays that are handed on, steps that fail for what is
+// no state. Loops drawn at random follow (loops.h), with what they only read: FW_SEED
 // repeats what is printed, FW_CASES draws more; FW_ONLY=drawn_*: only these.
 
 #include "../problem/bed.h"
@@ -27,6 +28,7 @@
 #include <time.h>
 
 #include "emulate.h"
+#include "loops.h"
 
 typedef struct {
     const char *text; // after the sizes and funs
@@ -174,16 +176,27 @@ typedef struct {
     Diags *diags;
 } Run;
 
-// The plain point but for what is set; where warps walk, with the cover of fewest kernels
-// that has such ones.
+// The plain point; where warps walk, with the cover of fewest kernels that has such ones;
+// where they do several steps, as these need it, even if it is not plain.
+static void first_point(Run *r, const char *way, Point *point)
+{
+    const Space *space = derive_space(r->derivation);
+    if (strcmp(way, "scheme") == 0 && pass_first(r->derivation, point, 1))
+        return;
+    derive_plain(r->derivation, point);
+    if (strcmp(way, "fuse") == 0) {
+        cover_apart(r->derivation, point);
+        if (space_find(space, "border") >= 0)
+            assert_true(space_set(space, point, "border", "inline"));
+    }
+}
+
+// That point but for what is set.
 static void make_candidate(Run *r, const Setting *set, int nset, Candidate *candidate)
 {
     Point point;
     Buf prelude;
-    if (nset > 1 && strcmp(set[1].name, "scheme") == 0)
-        assert_int_equal(pass_first(r->derivation, &point, 1), 1);
-    else
-        derive_plain(r->derivation, &point);
+    first_point(r, nset > 1 ? set[1].name : "", &point);
     for (int i = 0; i < nset; i++)
         assert_true(
             space_set(derive_space(r->derivation), &point, set[i].name, set[i].value));
@@ -222,7 +235,7 @@ static int case_settings(Run *r, const Case *c, const char *lanes, Setting *set)
     if (!c->cols)
         return draw_settings(r, c, lanes, set);
     bool once = strcmp(c->steps, ONCE) == 0;
-    const Setting all[SETTINGS] = {{"lx", lanes},
+    const Setting all[SETTINGS] = {{"lx", strcmp(lanes, "0") == 0 ? "1" : lanes},
                                    {once ? "scheme" : "fuse", once ? "stream" : c->steps},
                                    {"ly", c->ly ? c->ly : "1"},
                                    {"cols", c->cols},
@@ -378,179 +391,67 @@ static void on_host(void **state)
             skip();
 }
 
-// Loops drawn at random -----------------------------------------------------------------
+// Every remainder ------------------------------------------------------------------------
 
-typedef struct {
-    int dims, reach, arrays;
-    const char *type, *border;
-    bool field; // an array that is read and not carried
-} Drawn;
+// Results of a step that have names, one of which no other reads; arrays that are
+// handed on, one twice; and what divides by a difference of neighbours and looks up a sum
+// of them, neither of which is right for cells that are not neighbours.
+static const char *const remaining[] = {
+    "def f(e, h, c: [N][M]float) = iterate(T, \\x y -> "
+    "  let z = zip2(x, c, y |> pad2(1, 0, 0) |> slide2(2, 1))"
+    "    |> map2(\\c k w -> c + k*(w[1][1] - w[0][1])) in"
+    "  let y1 = zip2(y, z |> pad2(0, 1, clamp) |> slide2(2, 1))"
+    "    |> map2(\\c w -> c - 0.7*(w[0][1] - w[1][0])) in (z, y1), (e, h))",
+    "def f(x, y, z: [N][M]float) = iterate(T, \\u v w -> (v, v, "
+    "  w |> pad2(1, 1, 0) |> slide2(3, 1) |> map2(\\p -> " STAR ")), (x, y, z))",
+    "def f(x: [N][M]int, table: [97]int) = iterate(T, \\u v -> (u |> map2(\\e -> e + 1),"
+    "  zip2(u |> pad2(1, 1, clamp) |> slide2(3, 1), v |> pad2(1, 1, mirror) |> slide2(3, "
+    "1))"
+    "    |> map2(\\d p -> (table[p[0][1] + p[1][2]] + 999/(d[1][2] - d[1][0]) +"
+    "      p[1][1] % (d[2][1] - d[0][1])) % 49)),"
+    "  (array2(N, M, \\i j -> 3*i + 5*j), x |> map2(\\e -> e % 49)))",
+};
 
-static int draw(int n)
+static void each_remainder(bool one(const Case *c, void *user), const char *cols,
+                           void *user)
 {
-    return rand() % n;
-}
-
-static void put_sizes(Buf *out, const Drawn *d, const char *before, const char *after)
-{
-    for (int k = 0; k < d->dims; k++)
-        buf_printf(out, "%s%c%s", before, "NMK"[k], after);
-}
-
-// Layouts of one dimension have no number.
-static const char *dims_text(const Drawn *d)
-{
-    return d->dims == 1 ? "" : d->dims == 2 ? "2" : "3";
-}
-
-static bool is_whole(const Drawn *d)
-{
-    return strcmp(d->type, "int") == 0;
-}
-
-// Whole numbers stay small.
-static const char *half_of(const Drawn *d)
-{
-    return is_whole(d) ? "2*" : "0.5*";
-}
-
-// An array with a border, as windows. One that differs is padded side by side.
-static void put_windows(Buf *out, const Drawn *d, const char *array)
-{
-    const char *const mode[] = {"clamp", "mirror", is_whole(d) ? "3" : "0.75"};
-    const char *n = dims_text(d);
-    buf_puts(out, array);
-    if (strcmp(d->border, "sides") == 0)
-        buf_printf(out, " |> pad%s(%d, 0, %s) |> pad%s(0, %d, %s)", n, d->reach,
-                   mode[draw(3)], n, d->reach, mode[draw(2)]);
-    else
-        buf_printf(out, " |> pad%s(%d, %d, %s)", n, d->reach, d->reach,
-                   strcmp(d->border, "keep") == 0 ? "clamp" : d->border);
-    buf_printf(out, " |> slide%s(%d, 1)", n, 2 * d->reach + 1);
-}
-
-static void put_point(Buf *out, const Drawn *d, const char *window, bool centre, bool star)
-{
-    int along = draw(d->dims);
-    buf_puts(out, window);
-    for (int k = 0; k < d->dims; k++)
-        buf_printf(out, "[%d]",
-                   centre || (star && k != along) ? d->reach : draw(2 * d->reach + 1));
-}
-
-static void put_sum(Buf *out, const Drawn *d, const char *window)
-{
-    bool star = draw(2), whole = is_whole(d);
-    buf_puts(out, whole ? "max(-999, min(999, 2*" : "0.4*");
-    put_point(out, d, window, true, false);
-    for (int i = 0, n = 3 + draw(4); i < n; i++) {
-        buf_printf(out, whole ? " + %d*" : " + 0.%d*", 1 + draw(9) * (whole ? -1 : 11));
-        put_point(out, d, window, false, star);
-    }
-    if (d->field)
-        buf_printf(out, " + %se", half_of(d));
-    buf_puts(out, whole ? "))" : "");
-}
-
-// A cell of the next state; centre: what it keeps at the border.
-static void put_cell(Buf *out, const Drawn *d, const char *sum)
-{
-    bool keep = strcmp(d->border, "keep") == 0;
-    if (!keep) {
-        buf_puts(out, sum);
-        return;
-    }
-    buf_printf(out, "if inner then %s else p", sum);
-    for (int k = 0; k < d->dims; k++)
-        buf_printf(out, "[%d]", d->reach);
-}
-
-static void put_inner(Buf *out, const Drawn *d)
-{
-    buf_printf(out, "array%s(", dims_text(d));
-    put_sizes(out, d, "", ", ");
-    buf_puts(out, "\\");
-    for (int k = 0; k < d->dims; k++)
-        buf_printf(out, "%c ", "ijk"[k]);
-    buf_puts(out, "-> ");
-    for (int k = 0; k < d->dims; k++)
-        buf_printf(out, "%s%c >= %d && %c <= %c - %d", k ? " && " : "", "ijk"[k],
-                   d -> reach, "ijk"[k], "NMK"[k], d -> reach + 1);
-    buf_putc(out, ')');
-}
-
-// One array; two time levels; two arrays that read each other.
-static void put_loop(Buf *out, const Drawn *d)
-{
-    Buf sum, inner;
-    bool coupled = d->arrays == 2 && draw(2), keep = strcmp(d->border, "keep") == 0;
-    sum = buf_new();
-    inner = buf_new();
-    if (keep)
-        put_inner(&inner, d);
-    buf_printf(out, "def f(%s%s: ", d->arrays == 2 ? "x, y" : "x", d->field ? ", z" : "");
-    put_sizes(out, d, "[", "]");
-    buf_printf(out, "%s) = iterate(T, %s -> %s", d->type, d->arrays == 2 ? "\\u v" : "\\v",
-               d->arrays == 2 && !coupled ? "(v, "
-               : coupled                  ? "("
-                                          : "");
-    for (int i = 0; i <= coupled; i++) {
-        buf_clear(&sum);
-        put_sum(&sum, d, "p");
-        if (d->arrays == 2)
-            buf_puts(&sum, is_whole(d) ? " - q" : " - 0.3*q");
-        buf_printf(out, "%szip%s(%s%s", i ? ", " : "", dims_text(d),
-                   inner.text ? inner.text : "", keep ? ", " : "");
-        put_windows(out, d, i ? "u" : "v");
-        buf_printf(out, ", %s%s)", d->arrays == 2 ? (i ? "v" : "u") : "v",
-                   d->field ? ", z" : "");
-        buf_printf(out, " |> map%s(\\%sp q %s-> ", dims_text(d), keep ? "inner " : "",
-                   d->field ? "e " : "");
-        put_cell(out, d, sum.text);
-        buf_putc(out, ')');
-    }
-    buf_printf(out, "%s, %s)\n", d->arrays == 2 ? ")" : "",
-               d->arrays == 2 ? "(x, y)" : "x");
-    buf_release(&sum);
-    buf_release(&inner);
-}
-
-// Stages: of windows of what a stage before made, with borders of their own, of elements,
-// of two arrays; the last two are results, or the last.
-static void put_stages(Buf *out, Drawn *d)
-{
-    const char *const border[] = {"clamp", "mirror", "wrap", is_whole(d) ? "7" : "0.5",
-                                  "sides"};
-    int n = 2 + draw(4), reach = d->reach;
-    const char *dims = dims_text(d);
-    Buf sum = buf_new();
-    buf_puts(out, "def f(v0: ");
-    put_sizes(out, d, "[", "]");
-    buf_printf(out, "%s) = ", d->type);
-    for (int i = 1; i <= n; i++) {
-        char from[8];
-        int way = i < 3 ? 0 : draw(4), other = draw(i);
-        snprintf(from, sizeof from, "v%d", i - 1 - (way == 1));
-        buf_printf(out, "let v%d = ", i);
-        if (way == 2)
-            buf_printf(out, "%s |> map%s(\\q -> %sq + 1)", from, dims, half_of(d));
-        else if (way == 3)
-            buf_printf(out, "zip%s(%s, v%d) |> map%s(\\p q -> p - %sq)", dims, from, other,
-                       dims, half_of(d));
-        d->border = border[draw(5)];
-        d->reach = 1 + draw(reach);
-        buf_clear(&sum);
-        put_sum(&sum, d, "p");
-        if (way < 2) {
-            put_windows(out, d, from);
-            buf_printf(out, " |> map%s(\\p -> %s)", dims, sum.text);
+    static const char *const steps[] = {"2", "3"};
+    for (int i = 0; i < COUNTOF(remaining); i++)
+        for (int k = 0; k < 2 * COUNTOF(steps); k++) {
+            Case c = {remaining[i], 41, 70, 4 + k / 2, steps[k % 2], cols, true, FLAT};
+            if (!one(&c, user))
+                skip();
         }
-        buf_puts(out, " in ");
-    }
-    buf_printf(out, draw(3) ? "v%d\n" : "(v%d, v%d)\n", n, n - 1);
-    d->reach = reach;
-    buf_release(&sum);
 }
+
+static bool emulate_remainder(const Case *c, void *none)
+{
+    (void)none;
+    return emulate_case(c);
+}
+
+static void remainders_on_host(void **state)
+{
+    (void)state;
+    each_remainder(emulate_remainder, "2", NULL);
+}
+
+static bool try_remainder(const Case *c, void *bed)
+{
+    try_case(c, bed);
+    return true;
+}
+
+static void remainders_in_rows(void **state)
+{
+    (void)state;
+    Bed bed;
+    bed_open(&bed, (RunnerConfig){.device = "host", .workers = 1, .samples = 1});
+    each_remainder(try_remainder, "64", &bed);
+    bed_close(&bed);
+}
+
+// Loops drawn at random -----------------------------------------------------------------
 
 static const char *pick(const char *const *of, int n)
 {
@@ -582,8 +483,7 @@ static int draw_settings(Run *r, const Case *c, const char *lanes, Setting *set)
                                {"early", flat ? "next" : pick(early, 3)},
                                {"rows", flat ? "1" : "16"}};
         bool ok = true;
-        if (!once || !pass_first(r->derivation, &point, 1))
-            derive_plain(r->derivation, &point);
+        first_point(r, all[1].name, &point);
         int n = 0;
         for (int i = 0; ok && i < COUNTOF(all); i++)
             if (i < 3 || space_find(derive_space(r->derivation), all[i].name) >= 0) {
@@ -602,9 +502,14 @@ static void draw_case(Case *c, Arena *arena)
 {
     static const char *const border[] = {"clamp", "mirror", "wrap", "0.5", "keep", "sides"},
                              *const type[] = {"float", "double", "half", "int"};
-    Drawn d = {1 + draw(3),   1 + draw(4),     1 + draw(2),
-               type[draw(4)], border[draw(6)], false};
-    bool once = draw(3) == 0;
+    Drawn d = {1 + draw(3),     1 + draw(4), 1 + draw(2), type[draw(4)],
+               border[draw(6)], false,       false};
+    bool once = draw(3) == 0, named = !once && draw(2);
+    if (named) { // few, for each has windows of its own
+        d.arrays = 1 + draw(3);
+        d.reach = 1 + draw(2);
+    }
+    d.divides = is_whole(&d) && !once && draw(2);
     if (is_whole(&d) && strcmp(d.border, "0.5") == 0)
         d.border = "7";
     d.field = !once && draw(2);
@@ -613,9 +518,11 @@ static void draw_case(Case *c, Arena *arena)
     Buf text = buf_new();
     if (once)
         put_stages(&text, &d);
+    else if (named)
+        put_named(&text, &d, arena);
     else
-        put_loop(&text, &d);
-    int steps = 3 + draw(3);
+        put_loop(&text, &d, arena);
+    int steps = 2 + draw(6);
     *c = (Case){.text = buf_keep(&text, arena), .t = steps, .steps = once ? ONCE : NULL};
     bool large = d.dims == 2 && draw(3) == 0; // with strips and rows that no border is near
     c->n = 2 * d.reach + 1 + draw(d.dims == 1 ? 300 : large ? 400 : d.dims == 2 ? 60 : 20);
@@ -757,10 +664,14 @@ int main(int argc, char **argv)
         return worker_main(argc, argv);
     if (getenv("FW_ONLY")) // a name, with *
         cmocka_set_test_filter(getenv("FW_ONLY"));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_opencl),       cmocka_unit_test(on_host),
-        cmocka_unit_test(drawn_on_opencl), cmocka_unit_test(drawn_on_host),
-        cmocka_unit_test(drawn_in_rows),   cmocka_unit_test(on_gpu),
-        cmocka_unit_test(rounding)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(on_opencl),
+                                       cmocka_unit_test(on_host),
+                                       cmocka_unit_test(drawn_on_opencl),
+                                       cmocka_unit_test(drawn_on_host),
+                                       cmocka_unit_test(drawn_in_rows),
+                                       cmocka_unit_test(on_gpu),
+                                       cmocka_unit_test(remainders_on_host),
+                                       cmocka_unit_test(remainders_in_rows),
+                                       cmocka_unit_test(rounding)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

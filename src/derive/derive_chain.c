@@ -249,8 +249,9 @@ bool derive_chain(DeriveWalk *w, Path at)
     const bool rows = w->rows, hold = w->hold;
     if (depth) {
         const bool held = chain_holds(map);
-        w->rows = holds_arrays(chain_map(map)->fun->arg[0]) || shares_row(w, map);
-        w->hold |= held;
+        const bool steps = scans_rows(expr_behind_lets(chain_map(map)->fun->arg[0]));
+        w->hold = held || (hold && (rows || !steps));
+        w->rows = held || steps || shares_row(w, map);
         derive_rows(w, at, depth);
     }
     w->rows = rows;
@@ -340,7 +341,7 @@ bool derive_scan(DeriveWalk *w, Path at)
     int64_t part = w->items * w->share;
     if (!w->deep && scans_rows(walk_node(w, at)))
         return walk_apply_plain(w, RULE_SCAN_AS_MAP, at) &&
-               derive_by_group(w, walk_map_below(w, at));
+               derive_chain(w, walk_map_below(w, at));
     if (w->deep || !w->share || !chain_shares(scan_read(walk_node(w, at))))
         return false;
     if (!scan_splits(w, walk_node(w, at)))

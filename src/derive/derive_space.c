@@ -228,6 +228,7 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
         shape->dims = MAX(shape->dims, 1);
     } else if (scans_rows(expr)) { // by a group
         shape->rows = true;
+        shape->row_bytes = MAX(shape->row_bytes, steps_bytes(expr));
         shape->row = MAX(shape->row, usual_length(shape->program, expr->type->elem->len));
         shape->dims = MAX(shape->dims, 1);
     } else if (pattern && expr->pattern == P_ITERATE) {

@@ -559,8 +559,9 @@ static bool takes_place(HeldArrays *held, const Expr *let)
     return false;
 }
 
-// The bytes of the arrays that a function names. Two steps of a loop are written out, so
-// the arrays that it changes, and those that a step names, are there twice.
+// The bytes of the arrays that a function names. Two steps of a loop are written out, as
+// is the first of prefixes that are rows, so the arrays that it changes, and those that a
+// step names, are there twice.
 static int64_t held_bytes(HeldArrays *held, const Expr *e)
 {
     int64_t bytes = 0;
@@ -575,7 +576,12 @@ static int64_t held_bytes(HeldArrays *held, const Expr *e)
         if (held->n < HELD_MOST)
             held->array[held->n++] = e->param;
     }
-    return bytes;
+    return scans_rows(e) ? bytes + steps_bytes(e) : bytes;
+}
+
+int64_t steps_bytes(const Expr *scan)
+{
+    return 2 * held_bytes(&(HeldArrays){.n = 0}, scan->fun->arg[0]);
 }
 
 int64_t chain_bytes(const Expr *map)

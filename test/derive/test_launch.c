@@ -88,6 +88,23 @@ static const Case cases[] = {
     {"def f(a: [N][M]float) = reduce(\\s t -> zip(s, t.0) |> map(\\p x -> if x > p.0 then "
      "(x, t.1) else p), array(M, \\j -> (-1e30, 0)), zip(a, array(N, \\i -> i)))",
      {{20, 1000003}, {200000, 300}}},
+    // Rows that are made of numbers, by steps or at once, and folds and rows in turn.
+    {"def f(a: [N]float) = a |> map(\\x -> (iterate(M, \\v -> array(300, \\j -> 0.5 * "
+     "v[min(j + 1, 299)] + v[j]), array(300, \\j -> x * float(j))))[0])",
+     {{100000, 9}, {7, 300}}},
+    {"def f(a: [N]float) = a |> map(\\x -> let p = array(M, \\i -> sin(x * float(i))) in "
+     "let m = reduce(+, 0.0, p) in (m, p |> map(\\v -> (v - m) * (v - m)) |> reduce(+, "
+     "0.0)))",
+     {{16, 100000}, {5000, 3000}}},
+    {"def f(a: [N][M]float) = a |> map(\\r -> iterate(8, \\s -> r |> map(\\x -> if x < s "
+     "then x else -1e30) |> reduce(max, -1e30), 1e30))",
+     {{1024, 65536}, {100000, 300}}},
+    {"def f(a: [N][M][300]float) = a |> map(\\x -> x |> scan(\\p r -> zip(r, p |> pad(1, "
+     "1, clamp) |> slide(3, 1)) |> map(\\v w -> v + w[0] * w[2]), array(300, \\j -> 0.0)))",
+     {{32, 1080}, {1, 9000}}},
+    {"def f(a: [N][M]float) = a |> scan(\\p r -> let q = zip(p, r) |> map(*) in let s = "
+     "reduce(+, 1.0, q) in map(\\v -> v / s, q), array(M, \\j -> 1.0))",
+     {{300, 1920}, {20, 1000003}}},
     // Streams of many rows, and of several arrays.
     {"def f(a: [N][M]float) = iterate(8, \\v -> v |> pad2(1, 1, clamp) |> slide2(3, 1) |> "
      "map2(\\w -> 0.25 * (w[0][1] + w[2][1] + w[1][0] + w[1][2])), a)",

@@ -515,6 +515,9 @@ static const Instance instances[] = {
     {"onlyItem", "def p(x: [N][M]int) = mapWrg0(\\r -> reduceSeq(+, 0, r), x)", "f", ""},
     {"onlyItem", "def p(x: [N][M]int) = mapWrg0(\\r -> (r[0], float(r[0])), x)", "f", ""},
     {"nameFold",
+     "def p(x: [M][N]int) = map(\\r -> 2 * iterate(3, \\s -> s + reduce(max, s, r), 0), x)",
+     "f", "12"},
+    {"nameFold",
      "def p(x: [N][M]int) = map(\\r -> map(\\v -> v - reduce(+, 0, r) + reduce(+, 0, r), "
      "r), x)",
      "f", "123"},

@@ -85,7 +85,7 @@ static bool is_alone(const Expr *expr, const void *least)
 // Does a body fold at its own level what items may share?
 static bool folds(const Expr *body, int64_t least)
 {
-    const Expr *fold = fold_to_name(body, least);
+    const Expr *fold = link_to_name(body, least);
     if (shares_link(body, least) || (fold && shares_link(fold, least)))
         return true;
     return body->kind == E_LET &&

@@ -72,24 +72,38 @@ static bool is_link(const Expr *expr, int64_t least)
     return nest_is_long(expr, least) || loop_folds(expr, least);
 }
 
+typedef bool Wanted(const Expr *expr, int64_t least);
+
 // The first of so many elements that is the same for all that is bound on the way to it.
-static const Expr *free_fold(const Expr *expr, int64_t least, const Bound *bound)
+static const Expr *first_free(const Expr *expr, int64_t least, Wanted *is,
+                              const Bound *bound)
 {
-    if (is_link(expr, least) && !mentions_bound(expr, bound))
+    if (is(expr, least) && !mentions_bound(expr, bound))
         return expr;
     const Expr *found = NULL;
     for (int i = 0; i < expr->narg && !found; i++) {
         Bound own;
-        found = free_fold(expr->arg[i], least, bound_around(expr, i, bound, &own));
+        found = first_free(expr->arg[i], least, is, bound_around(expr, i, bound, &own));
     }
-    return expr->fun && !found ? free_fold(expr->fun, least, bound) : found;
+    return expr->fun && !found ? first_free(expr->fun, least, is, bound) : found;
+}
+
+static const Expr *to_name(const Expr *expr, int64_t least, Wanted *is)
+{
+    const Expr *value = expr->kind == E_LET ? expr->arg[0] : expr;
+    return is(value, least) && (value != expr || nest_is_long(expr, least))
+               ? NULL
+               : first_free(value, least, is, NULL);
 }
 
 const Expr *fold_to_name(const Expr *expr, int64_t least)
 {
-    if (expr->kind == E_LET)
-        return is_link(expr->arg[0], least) ? NULL : free_fold(expr->arg[0], least, NULL);
-    return nest_is_long(expr, least) ? NULL : free_fold(expr, least, NULL);
+    return to_name(expr, least, nest_is_long);
+}
+
+const Expr *link_to_name(const Expr *expr, int64_t least)
+{
+    return to_name(expr, least, is_link);
 }
 
 static bool is_long(const Expr *expr, const void *none)
@@ -109,7 +123,7 @@ const Expr *fold_inside(const Expr *body)
 
 Expr *rule_nameFold(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    const Expr *fold = at->kind == E_LAMBDA ? NULL : fold_to_name(at, args->at[0]);
+    const Expr *fold = at->kind == E_LAMBDA ? NULL : link_to_name(at, args->at[0]);
     if (!fold)
         return NULL;
     Param *name = fresh(rw, "fold");

@@ -105,6 +105,10 @@ static const Case cases[] = {
     {"def f(a: [N][M]float) = a |> scan(\\p r -> let q = zip(p, r) |> map(*) in let s = "
      "reduce(+, 1.0, q) in map(\\v -> v / s, q), array(M, \\j -> 1.0))",
      {{300, 1920}, {20, 1000003}}},
+    {"def f(a: [N][300]float, b: [M][300]float) = a |> map(\\p -> b |> map(\\q -> 2 * "
+     "iterate(3, \\s -> s + (zip(p, q) |> map(\\x y -> x * y - s) |> reduce(+, 0.0)), "
+     "0.0)))",
+     {{4096, 4096}, {3, 100000}}},
     // Streams of many rows, and of several arrays.
     {"def f(a: [N][M]float) = iterate(8, \\v -> v |> pad2(1, 1, clamp) |> slide2(3, 1) |> "
      "map2(\\w -> 0.25 * (w[0][1] + w[2][1] + w[1][0] + w[1][2])), a)",

@@ -1124,8 +1124,8 @@ def each_of_many(d, name_of_class, rank, n, count):
 def made_rows(d, kind):
     """Rows that a function of numbers makes, and goes on with."""
     n, b = d.pick(129, 160, 257), d.size("B", d.pick(5, 1031))
-    start = d.pick("max(k - s * float(i), 0)", "s + k * float(i)", "s / (1 + k * k * float(i))")
-    lets = [f"let v = array({n}, \\i -> {start.replace('float', kind)}) in"]
+    start = d.pick(f"max(k - s * {kind}(i), 0)", f"s + k * {kind}(i)", f"s / (1 + k * k * {kind}(i))")
+    lets = [f"let v = array({n}, \\i -> {start}) in"]
     lets += [f"let v = {vector_step(d, n)} in" for _ in range(d.rng.randint(1, 2))]
     total = "reduce(+, 0, v)"
     end = d.pick("v[0]", total, f"({total}, v[1])", "v")

@@ -259,6 +259,13 @@ Path walk_below_lets(DeriveWalk *w, Path at)
     return at;
 }
 
+Path walk_last_let(DeriveWalk *w, Path at)
+{
+    at = walk_below_lets(w, at);
+    at.n--;
+    return at;
+}
+
 Path walk_map_below(DeriveWalk *w, Path at)
 {
     while (!w->deep && !is_map(walk_node(w, at)))
@@ -414,8 +421,7 @@ static bool has_terms(const Expr *product, int64_t parts)
 // The folds of a map, or of a product, in parts, which another map folds.
 static bool derive_fold_parts(DeriveWalk *w, Path at)
 {
-    // Numbers whose uses may double; parts that an item joins.
-    enum { NUMBERS_MOST = 4, ITEM_PARTS = 256 };
+    enum { NUMBERS_MOST = 4, ITEM_PARTS = 256 }; // whose uses double; that an item joins
     const int64_t parts = w->parts;
     const bool product = parts > 1 && !w->deep && is_product(walk_node(w, at)) &&
                          has_terms(walk_node(w, at), parts);
@@ -435,8 +441,7 @@ static bool derive_fold_parts(DeriveWalk *w, Path at)
                                           at, &parts, 1)))
         return false;
     w->parts = 1;
-    while (walk_node(w, walk_below(w, at, 1))->kind == E_LET) // names of stages
-        at = walk_below(w, at, 1);
+    at = walk_last_let(w, at);
     if (product || !derive_parts_by_groups(w, walk_below(w, at, 0)))
         derive_map(w, walk_below(w, at, 0));
     const Path whole = walk_below(w, at, 1);
@@ -608,13 +613,9 @@ static void walk_pattern(DeriveWalk *w, Path at, bool root)
         walk_apply_plain(w, RULE_TRANSPOSE_TWICE, at);
         return;
     }
-    // Who reads one element of it would make them all.
-    if (pattern == P_SCATTER && walk_apply_plain(w, RULE_TO_GLOBAL, at)) {
-        walk_apart(w, walk_below(w, walk_below(w, at, 0), 0));
-        return;
-    }
-    // Neighbours, who read neighbours, write neighbours where a stage is stored turned.
-    if (turns_columns(expr) && is_costly(expr->arg[0]) &&
+    // Who reads one element of what is scattered would make them all. Neighbours, who read
+    // neighbours, write neighbours where a stage is stored turned.
+    if ((pattern == P_SCATTER || (turns_columns(expr) && is_costly(expr->arg[0]))) &&
         walk_apply_plain(w, RULE_TO_GLOBAL, at)) {
         walk_apart(w, walk_below(w, walk_below(w, at, 0), 0));
         return;

@@ -208,7 +208,7 @@ static Path rows_beside(DeriveWalk *w, Path at)
     const bool items = in_strips(w, map);
     int64_t beside = items ? w->local[0] : w->rows ? w->beside : 1;
     // What is read where it was written must be there for each of them.
-    if (scans_rows(expr_behind_lets(map->fun->arg[0])) &&
+    if (chain_scans_rows(map) &&
         arith_multiple(w->r.ir->arith, map->type->len) % beside != 0)
         beside = 1;
     derive_beside(w, &at, beside, !items);
@@ -248,8 +248,7 @@ bool derive_chain(DeriveWalk *w, Path at)
     const int depth = chain_depth(map);
     const bool rows = w->rows, hold = w->hold;
     if (depth) {
-        const bool held = chain_holds(map);
-        const bool steps = scans_rows(expr_behind_lets(chain_map(map)->fun->arg[0]));
+        const bool held = chain_holds(map), steps = chain_scans_rows(map);
         w->hold = held || (hold && (rows || !steps));
         w->rows = held || steps || shares_row(w, map);
         derive_rows(w, at, depth);
@@ -307,21 +306,13 @@ bool scan_splits(const DeriveWalk *w, const Expr *expr)
            !(arith_is_const(scan->type->len, &len) && len <= w->items * w->share);
 }
 
-static bool is_stage_named(const Expr *expr)
-{
-    return expr->kind == E_LET &&
-           (expr_is(expr->arg[0], P_TOGLOBAL) || expr_is(expr->arg[0], P_ITERATE));
-}
-
 // In one pass, in parts; where the map is then.
 static bool look_back(DeriveWalk *w, Path *at, int64_t part, int64_t items)
 {
     const int64_t args[] = {part, items}, x = 0;
     if (!w->one_pass || !walk_apply(w, RULE_SCAN_ONE_PASS, *at, args, 2))
         return false;
-    while (is_stage_named(walk_node(w, *at)))
-        *at = walk_below(w, *at, 1);
-    *at = walk_below(w, *at, 1);
+    *at = walk_last_let(w, *at);
     walk_apply(w, RULE_MAP_GLB, walk_under_layout(w, walk_below(w, *at, 0)), &x, 1);
     *at = walk_below(w, *at, 1);
     return true;

@@ -193,6 +193,12 @@ static bool has_rows(const Type *type)
     return type_depth(type) > 1;
 }
 
+static bool has_fewer(const Expr *map, int64_t most)
+{
+    int64_t rows;
+    return arith_is_const(map->type->len, &rows) && rows < most;
+}
+
 // What is to be stored for each row. A row that a group holds, and goes through again,
 // needs no memory beyond that; the folds of rows that it does not hold are shared by groups
 // if there are fewer rows than groups that run at once.
@@ -201,10 +207,10 @@ static RowStages stages_wanted(const DeriveWalk *w, const Expr *map)
     // Fewer are an item's. (A reference is checked with rows of 32, whose steps nvcc takes
     // 46 s for when they are written out.)
     enum { STAGE_LEAST = 32, AGAIN_LEAST = 256, COLUMNS_AT_ONCE = 512 };
-    int64_t rows, bytes = given_bytes(map);
     // Columns are an item's each, so that neighbours read neighbours.
     const int64_t at_once = reads_columns(map) ? w->units * COLUMNS_AT_ONCE : w->units;
-    const bool few = arith_is_const(map->type->len, &rows) && rows < at_once;
+    const bool few = has_fewer(map, at_once);
+    int64_t bytes = given_bytes(map);
     if (few && bytes >= 0)
         bytes = MAX(bytes, named_bytes(map));
     const bool held = bytes >= 0 && bytes <= w->room;
@@ -354,22 +360,23 @@ static bool makes_row(const Expr *expr, const void *none)
     return makes_array(expr) && array_is_large(expr->type, SMALL_MOST + 1);
 }
 
+static bool is_given_rows(const Expr *map)
+{
+    return type_holds_array(type_elem(map->arg[0]->type, map->dims));
+}
+
 // Is a function given rows, or does it make some?
 static bool is_of_rows(const Expr *map)
 {
-    return type_holds_array(type_elem(map->arg[0]->type, map->dims)) ||
-           expr_find(map->fun, makes_row, NULL);
+    return is_given_rows(map) || expr_find(map->fun, makes_row, NULL);
 }
 
 // Those that are made are stored if they are few, and too long for a group, or folded by
 // key.
 static bool stores_rows(const DeriveWalk *w, const Expr *map)
 {
-    int64_t rows;
-    return type_holds_array(type_elem(map->arg[0]->type, map->dims)) ||
-           expr_is(expr_behind_lets(map->fun->arg[0]), P_REDUCEBY) ||
-           (arith_is_const(map->type->len, &rows) && rows < w->units &&
-            named_bytes(map) > w->room);
+    return is_given_rows(map) || expr_is(expr_behind_lets(map->fun->arg[0]), P_REDUCEBY) ||
+           (has_fewer(map, w->units) && named_bytes(map) > w->room);
 }
 
 // What a map stores for each row becomes a stage over all rows, from the inside out: every

@@ -422,8 +422,7 @@ static const Type *infer_open_call(Infer *in, Expr *e, const Type *want)
     for (int turn = 0; turn < 2; turn++)
         for (int i = 0; ok && i < e->narg; i++) {
             const Type *need = e->callee->params[i]->type;
-            bool follows = infer_adapts(e->arg[i]) || infer_of_sizes(in, e->arg[i]);
-            if (follows != (turn == 1))
+            if (infer_follows(in, e->arg[i]) != (turn == 1))
                 continue;
             ok = infer_expr(in, e->arg[i], instance_type(&instance, need)) != NULL;
             if (ok)

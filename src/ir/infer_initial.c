@@ -50,14 +50,9 @@ static const Type *attempt(Infer *in, Expr *e, const Type *elem, const Type *wan
     return result;
 }
 
-static bool takes_type(const Infer *in, const Expr *e)
-{
-    return infer_adapts(e) || infer_of_sizes(in, e);
-}
-
 static bool has_free_literal(const Infer *in, const Expr *initial)
 {
-    bool found = takes_type(in, initial);
+    bool found = infer_follows(in, initial);
     for (int i = 0; i < initial->narg && initial->kind == E_TUPLE; i++)
         found = found || has_free_literal(in, initial->arg[i]);
     return found;
@@ -92,6 +87,14 @@ static const Type *widened(Infer *in, const Type *type, Scalar s, bool ints)
     return type_tuple(in->ir->arena, item, type->n);
 }
 
+static bool holds_int(const Type *type)
+{
+    bool found = type->kind == T_SCALAR && type->scalar == S_INT;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n && !found; i++)
+        found = holds_int(type->item[i]);
+    return found || (type->kind == T_ARRAY && holds_int(type->elem));
+}
+
 // The same for a tuple some of whose components have ints, of which the bits tell each.
 static const Type *widened_some(Infer *in, const Type *own, Scalar s, unsigned bits)
 {
@@ -99,21 +102,17 @@ static const Type *widened_some(Infer *in, const Type *own, Scalar s, unsigned b
         return widened(in, own, s, bits & 1);
     const Type **item = NEW_ARRAY(in->ir->arena, const Type *, own->n);
     for (int i = 0; i < own->n; i++) {
-        const Type *type = own->item[i];
-        item[i] = widened(in, type, s, bits & 1);
-        if (!type_equal(in->ir->arith, widened(in, type, s, true),
-                        widened(in, type, s, false)))
-            bits >>= 1;
+        item[i] = widened(in, own->item[i], s, bits & 1);
+        bits >>= holds_int(own->item[i]);
     }
     return type_tuple(in->ir->arena, item, own->n);
 }
 
-static int components_with_ints(Infer *in, const Type *own)
+static int components_with_ints(const Type *own)
 {
     int n = 0;
     for (int i = 0; own->kind == T_TUPLE && i < own->n; i++)
-        n += !type_equal(in->ir->arith, widened(in, own->item[i], S_FLOAT, true),
-                         widened(in, own->item[i], S_FLOAT, false));
+        n += holds_int(own->item[i]);
     return own->kind == T_TUPLE ? n : 1;
 }
 
@@ -121,7 +120,7 @@ static int components_with_ints(Infer *in, const Type *own)
 // floating type, and ints as they are, or as many of them as need it like those.
 static const Type *spread_want(Infer *in, Expr *e, const Type *elem, const Type *own)
 {
-    int n = components_with_ints(in, own);
+    int n = components_with_ints(own);
     unsigned all = (1u << MIN(n, FREE_ITEMS_MAX)) - 1, step = n > FREE_ITEMS_MAX ? all : 1;
     for (int s = SCALARS - 1; s > S_BOOL && !in->int_sizes; s--)
         for (unsigned bits = 0; scalar_info[s].floating && bits <= all; bits += step) {
@@ -150,7 +149,7 @@ static const Type *found_want(Infer *in, Expr *e, const Type *elem, const Type *
         if (attempt(in, e, elem, want))
             return want;
     }
-    for (int s = SCALARS - 1; s > S_BOOL && takes_type(in, initial); s--)
+    for (int s = SCALARS - 1; s > S_BOOL && infer_follows(in, initial); s--)
         if (in->attempts < ATTEMPTS_MAX && attempt(in, e, elem, type_scalar((Scalar)s)))
             return type_scalar((Scalar)s);
     const Type *spread = own ? spread_want(in, e, elem, own) : NULL;
@@ -191,7 +190,7 @@ static bool holds_literal(const Expr *e)
     return found || (e->fun && holds_literal(e->fun));
 }
 
-// Of a state whose literals all lie in arrays: most often they are what they are wanted.
+// A state whose literals all lie in arrays most often has the type that is wanted.
 static const Type *settled_want(Infer *in, Expr *e, const Type *want)
 {
     int attempts = in->attempts;

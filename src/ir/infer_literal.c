@@ -28,6 +28,11 @@ bool infer_adapts(const Expr *e)
     return follows_place(e, false);
 }
 
+bool infer_follows(const Infer *in, const Expr *e)
+{
+    return follows_place(e, !in->int_sizes);
+}
+
 bool infer_has_floating(const Expr *e)
 {
     if (e->kind == E_LITERAL)
@@ -40,7 +45,7 @@ bool infer_has_floating(const Expr *e)
 
 bool infer_of_sizes(const Infer *in, const Expr *e)
 {
-    return !in->int_sizes && follows_place(e, true) && !follows_place(e, false);
+    return infer_follows(in, e) && !infer_adapts(e);
 }
 
 static bool has_float_operation(const Expr *e)
@@ -110,11 +115,11 @@ Expr *infer_pin_value(Infer *in, Expr *e)
 {
     if (infer_is_count(in, e))
         return infer_pin_counts(in, e);
-    bool adapts = infer_adapts(e) || infer_of_sizes(in, e);
+    bool follows = infer_follows(in, e);
     for (int i = e->kind == E_OP && e->op == OP_SELECT;
-         i < e->narg && (adapts || e->kind == E_TUPLE); i++)
+         i < e->narg && (follows || e->kind == E_TUPLE); i++)
         e->arg[i] = infer_pin_value(in, e->arg[i]);
-    return adapts && e->kind == E_LITERAL ? pin_literal(in, e, type_scalar(S_INT)) : e;
+    return follows && e->kind == E_LITERAL ? pin_literal(in, e, type_scalar(S_INT)) : e;
 }
 
 // The same for those that have other types in `alone`, the same expression without a type

@@ -107,7 +107,8 @@ void infer_aloud(Infer *in, const Quiet *quiet, bool kept);
 
 // Made of number literals alone, so that its type may follow its surroundings.
 bool infer_adapts(const Expr *expr);
-bool infer_has_floating(const Expr *expr); // one of these literals has a dot
+bool infer_has_floating(const Expr *expr);             // one of these literals has a dot
+bool infer_follows(const Infer *in, const Expr *expr); // of sizes, too
 // Made of sizes and number literals, with a size.
 bool infer_of_sizes(const Infer *in, const Expr *expr);
 // The same without a floating number: computed as int, and then converted as a whole.
@@ -115,11 +116,11 @@ bool infer_is_count(const Infer *in, const Expr *expr);
 // What such a one is converted to where a type is wanted; NULL: it stays an int.
 const Type *infer_count_type(const Type *want);
 
-// These write types down, where they are not what inference finds by itself. Of literals
-// and counts that are a value, because a let wants nothing of its value:
+// These write down the types that inference would not find by itself: those of literals
+// and counts that are a value, because a let wants nothing of its value;
 Expr *infer_pin_value(Infer *in, Expr *expr);
 Expr *infer_pin_counts(Infer *in, Expr *expr);
-// Of literals that have their types of what is declared, or of the initial values in it.
+// those that literals have from what is declared, and those of initial values.
 Expr *infer_pin_declared(Infer *in, Expr *body);
 void infer_pin_initials(Infer *in, Expr *body);
 

@@ -109,7 +109,6 @@ typedef struct {
     bool fewer[3];        // along which axes a launch may have fewer items than elements
     const Arith *item[3]; // of the loop over all items of the group that we are inside
     bool lanes;           // all items of the group run what we are in (lanes.c)
-    int64_t copies;       // iterations that may be written out before it fails; 0: any
     int64_t written_out;  // iterations of a kernel's loops over elements in registers
     bool shared_tile;     // a local buffer was written since the last loop began
     bool across;          // what is stored next runs along the rows of its tile

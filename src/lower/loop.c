@@ -69,10 +69,8 @@ static Block *group_block(Block *block)
 
 static void gen_unrolled(Lower *l, int64_t n, LoopBody *body, void *user)
 {
-    for (int64_t i = 0; i < n && !l->failed; i++) {
-        l->failed |= l->copies && --l->copies == 0;
+    for (int64_t i = 0; i < n && !l->failed; i++)
         body(l, user, arith_const(l->ctx, i));
-    }
 }
 
 // Where every item runs what an inner loop over all items encloses: it is the same item.

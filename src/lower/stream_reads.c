@@ -213,20 +213,13 @@ static const Arith *offset_of(Stream *s, const Arith *index, int axis, int64_t *
     return off;
 }
 
-// Says why, and reads no further: a cell of windows of windows may read millions of times.
-static void refuse(Stream *s, const char *why)
-{
-    s->refused = why;
-    s->l->failed = true;
-}
-
 static void note_read(Stream *s, const Read *read)
 {
     VEC_EACH_REF(const Read *, old, &s->probing->reads)
         if (old->grid == read->grid && memcmp(old->off, read->off, sizeof old->off) == 0)
             return;
     if (s->probing->reads.len == READS_MAX)
-        refuse(s, "a cell reads too many others");
+        s->refused = "a cell reads too many others";
     else
         VEC_PUSH(s->l->arena, &s->probing->reads, *read);
 }
@@ -279,7 +272,7 @@ const KExpr *window_read(Lower *l, const View *view)
     ReadPlace place = {0};
     int64_t off[DIMS_MAX] = {0};
     if (s->trying && !s->probing) {
-        refuse(s, "a step needs more of its state than cells around each");
+        s->refused = "a step needs more of its state than cells around each";
         return k_literal(l, 0, view->type);
     }
     for (int k = s->shift; k < s->dims; k++) {
@@ -289,7 +282,7 @@ const KExpr *window_read(Lower *l, const View *view)
             continue;
         if (!s->probing)
             BUG("a stream read where its first evaluation did not");
-        refuse(s, "a cell reads others that are not within 8 of it");
+        s->refused = "a cell reads others that are not within 8 of it";
         return k_literal(l, 0, view->type);
     }
     return read_places(s, view, &place, 0, off);
@@ -369,7 +362,6 @@ static bool is_array(const Stm *stm, const void *of)
 // Reads one cell of an array, into nothing; notes in grid what that reads.
 static void try_cell(Stream *s, const View *value, Grid *grid)
 {
-    enum { COPIES_MOST = 1 << 16 }; // windows of windows of 17 x 17: 3 GB of views
     Lower *l = s->l, outer = *l;
     Block nothing = {0};
     Grid *before = s->probing;
@@ -379,7 +371,6 @@ static void try_cell(Stream *s, const View *value, Grid *grid)
     for (int k = 0; k < s->dims; k++)
         s->at[k] = arith_var(c, "at", arith_const(c, 0), arith_const(c, s->size[k] - 1));
     l->block = &nothing;
-    l->copies = COPIES_MOST;
     s->probing = grid;
     for (int k = 0, n = parts_of(value->type); k < n && !l->failed; k++) {
         const View *cell = stream_element(s, stream_part(s, value, k), s->at);
@@ -391,9 +382,6 @@ static void try_cell(Stream *s, const View *value, Grid *grid)
     memcpy(s->at, at, sizeof at);
     l->block = outer.block;
     l->side = outer.side;
-    l->copies = outer.copies;
-    if (l->failed && !s->refused)
-        s->refused = "a cell takes too many operations";
 }
 
 static bool reads_state(Stream *s, const View *value)
@@ -401,8 +389,7 @@ static bool reads_state(Stream *s, const View *value)
     const char *refused = s->refused;
     Grid grid = {0};
     try_cell(s, value, &grid);
-    if (!s->l->failed)
-        s->refused = refused;
+    s->refused = refused;
     return grid.reads.len > 0 && !s->l->failed;
 }
 

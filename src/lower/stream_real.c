@@ -14,7 +14,7 @@
 
 #include "lower/stream.h"
 
-// Of an index: is it made of more than what is read at a place of the grid? Where it is
+// Is an index made of more than what is read at a place of the grid? While it is being
 // found what a step reads, cells of the state are literals, and no other int is one.
 static bool is_computed(const KExpr *e, const void *none)
 {
@@ -64,7 +64,7 @@ static const Arith *right_after(Stream *s, const Field *field, int axis, const A
     return arith_add(c, left, reached_later(s, 1, axis));
 }
 
-// Of a place that must be in the grid, unless it is one of the other end.
+// The conditions for a place to be in the grid, unless its border wraps around.
 static int add_within(Stream *s, int axis, const Arith *at, const Arith **cond)
 {
     ArithCtx *c = s->l->ctx;

@@ -245,6 +245,11 @@ bool chain_holds(const Expr *map)
     return held_length(chain_map(map)->fun->arg[0]) > 0;
 }
 
+bool chain_scans_rows(const Expr *map)
+{
+    return scans_rows(expr_behind_lets(chain_map(map)->fun->arg[0]));
+}
+
 bool reads_held_rows(const Expr *map)
 {
     return chain_holds(map) && expr_find(chain_map(map)->fun->arg[0], folds_rows, NULL);

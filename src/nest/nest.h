@@ -30,7 +30,8 @@ bool is_group_loop(const Expr *expr);
 // Prefixes that are arrays, each made of the one before by a map: the items of a group make
 // one after the other.
 bool scans_rows(const Expr *expr);
-int64_t steps_bytes(const Expr *scan); // of arrays that they name
+int64_t steps_bytes(const Expr *scan);  // of arrays that they name
+bool chain_scans_rows(const Expr *map); // does the function of a chain give such prefixes?
 // Does such a body name arrays that a loop changes, or that are made and read again? They
 // are the group's, which holds them.
 bool holds_arrays(const Expr *body);

@@ -542,17 +542,19 @@ static void settle_diverged(ProblemData *data, Arena *arena)
 // So many times what a random walk of their roundings comes to is allowed.
 static const double DRIFT = 8;
 
-// Terms of a fold or prefix of floating numbers; 0: it is none.
-static int64_t floats_folded(const Expr *e)
+// What a fold or prefix of floating numbers adds up, and how many; NULL: it is none.
+static const ScalarInfo *floats_folded(const Expr *e, int64_t *terms)
 {
     const bool prefix = expr_is(e, P_SCAN);
     if (!prefix && !expr_is(e, P_REDUCE))
-        return 0;
+        return NULL;
     const Type *sum = prefix ? e->type->elem : e->type;
-    int64_t terms = expr_fold_terms(e);
+    *terms = expr_fold_terms(e);
     if (prefix)
-        arith_is_const(e->type->len, &terms);
-    return sum->kind == T_SCALAR && scalar_info[sum->scalar].floating ? terms : 0;
+        arith_is_const(e->type->len, terms);
+    return sum->kind == T_SCALAR && scalar_info[sum->scalar].floating
+               ? &scalar_info[sum->scalar]
+               : NULL;
 }
 
 // How far rounding takes the folds of e, as often up as down: without bounds that is the
@@ -560,12 +562,10 @@ static int64_t floats_folded(const Expr *e)
 static void note_drift(const Expr *e, void *most)
 {
     double *drift = most;
-    const int64_t terms = floats_folded(e);
-    if (terms) {
-        const Type *sum = expr_is(e, P_SCAN) ? e->type->elem : e->type;
-        *drift = fmax(*drift, DRIFT * sqrt((double)terms) *
-                                  ldexp(1, -scalar_info[sum->scalar].digits));
-    }
+    int64_t terms;
+    const ScalarInfo *sum = floats_folded(e, &terms);
+    if (sum)
+        *drift = fmax(*drift, DRIFT * sqrt((double)terms) * ldexp(1, -sum->digits));
 }
 
 // Where a float adds up more, its roundings go one way.
@@ -573,7 +573,8 @@ enum { FLOAT_ADDS_MOST = 1 << 15 };
 
 static bool is_long_sum(const Expr *e, const void *none)
 {
-    return floats_folded(e) > FLOAT_ADDS_MOST;
+    int64_t terms;
+    return floats_folded(e, &terms) && terms > FLOAT_ADDS_MOST;
 }
 
 // What is expected where there are no bounds. Shorter sums are those of the kernels: what

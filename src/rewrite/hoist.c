@@ -90,10 +90,10 @@ static const Expr *first_free(const Expr *expr, int64_t least, Wanted *is,
 
 static const Expr *to_name(const Expr *expr, int64_t least, Wanted *is)
 {
-    const Expr *value = expr->kind == E_LET ? expr->arg[0] : expr;
-    return is(value, least) && (value != expr || nest_is_long(expr, least))
-               ? NULL
-               : first_free(value, least, is, NULL);
+    const bool let = expr->kind == E_LET;
+    const Expr *value = let ? expr->arg[0] : expr;
+    const bool stands = let ? is(value, least) : nest_is_long(value, least);
+    return stands ? NULL : first_free(value, least, is, NULL);
 }
 
 const Expr *fold_to_name(const Expr *expr, int64_t least)
@@ -106,17 +106,12 @@ const Expr *link_to_name(const Expr *expr, int64_t least)
     return to_name(expr, least, is_link);
 }
 
-static bool is_long(const Expr *expr, const void *none)
-{
-    return nest_is_long(expr, 0);
-}
-
 const Expr *fold_inside(const Expr *body)
 {
     if (expr_is(body, P_REDSEQ) || expr_is(body, P_REDUCE))
         return body;
     if (body->kind == E_LET && expr_is(body->arg[0], P_REDUCE) &&
-        !expr_find(body->arg[1], is_long, NULL))
+        !expr_find(body->arg[1], is_long_nest, &(int64_t){0}))
         return body->arg[0];
     return fold_to_name(body, 0);
 }

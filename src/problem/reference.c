@@ -357,7 +357,8 @@ static const void *nudged(const RunnerBuffer *buffer, Arena *arena)
     return turned;
 }
 
-// The same data; floating inputs differ by their last bit.
+// The same data; floating inputs differ by their last bit. Nothing is expected of it: its
+// outputs may be further from the reference than a kernel's.
 static ProblemData *nudged_data(const ProblemData *data, Arena *arena)
 {
     ProblemData *other = arena_copy(arena, data, sizeof(ProblemData));
@@ -366,6 +367,10 @@ static ProblemData *nudged_data(const ProblemData *data, Arena *arena)
     for (int i = 0; i < data->ninput; i++)
         if (scalar_info[data->buffer[i].scalar].floating)
             other->buffer[i].init = nudged(&data->buffer[i], arena);
+    for (int i = data->ninput; i < data->nbuffer; i++) {
+        other->buffer[i].expect = NULL;
+        other->buffer[i].bound = NULL;
+    }
     return other;
 }
 

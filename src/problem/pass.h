@@ -53,6 +53,34 @@ void pairs_take(RunnerBuffer *to, const void *pairs, Arena *arena);
 // The least float that is not less.
 float float_above(double x);
 
+// limits.c --------------------------------------------------------------------------------
+
+// The largest difference of the floating outputs of two, relative to their magnitudes.
+double outputs_differ(const ProblemData *data, const void *const *other, Compared compared);
+// What is expected of each buffer. Owner: arena.
+const void **outputs_of(const ProblemData *data, Arena *arena);
+// The same data; floating inputs differ by their last bit. Nothing is expected of it: its
+// outputs may be further from the reference than a kernel's. Owner: arena.
+ProblemData *nudged_data(const ProblemData *data, Arena *arena);
+
+// Do bounds allow more than the tolerance, or say nothing of most elements? continuous:
+// the program decides nothing, so what has no bound only grew beyond all.
+bool limits_are_wide(const ProblemData *data, bool continuous);
+// Without bounds: elements whose steps diverge are undecided, and the others may be off by
+// as much as is ever allowed, until limits_set. Owner: arena.
+void limits_diverged(ProblemData *data, Arena *arena);
+// Lets bounds, or without them the tolerance, be no wider than what a change of the inputs'
+// last bit, with a margin, does to the outputs.
+void limits_set(ProblemData *data, const ProblemData *nudged, bool bounded,
+                bool continuous);
+
+// How many elements an output has, and of how many nothing is decided.
+typedef struct {
+    int64_t elements, undecided;
+} Doubt;
+
+Doubt limits_doubt(const ProblemData *data);
+
 // small.c --------------------------------------------------------------------------------
 
 // Scalar operations the interpreter may spend, about 2 s.

@@ -272,52 +272,6 @@ static int run_plain(const Problem *problem, Numbers numbers, ProblemData *const
 
 // The interpreter ------------------------------------------------------------------------
 
-// By how much x and e differ, as rule.def says it.
-static double difference(double x, double e, double scale)
-{
-    double error = fabs(x - e) / fmax(fabs(e), scale);
-    return x == e || (isnan(x) && isnan(e)) ? 0 : error >= 0 ? error : INFINITY;
-}
-
-static void differ_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
-{
-    const RunnerBuffer *b = pass->buffer;
-    double x[CHUNK], e[CHUNK];
-    pass_unpack(b->scalar, pass->raw, at, n, x);
-    pass_unpack(b->scalar, b->expect, at, n, e);
-    for (int64_t j = 0; j < n; j++) {
-        double by = b->bound ? (double)b->bound[at + j] : 0;
-        bool left_out[] = {
-            [COMPARE_ALL] = isinf(by) && !isfinite(x[j]),
-            [COMPARE_BOUNDED] = !isfinite(by),
-            [COMPARE_DECIDED] = isinf(by) || by > fmax(fabs(e[j]), pass->scale),
-            [COMPARE_OUTSIDE] = b->bound && (isinf(by) || by >= fabs(x[j] - e[j])),
-        };
-        if (!left_out[pass->compared])
-            found->most = fmax(found->most, difference(x[j], e[j], pass->scale));
-    }
-}
-
-// The largest difference of the outputs of two.
-static double outputs_differ(const ProblemData *data, const void *const *other,
-                             Compared compared)
-{
-    double most = 0;
-    for (int k = data->ninput; k < data->nbuffer; k++) {
-        const RunnerBuffer *b = &data->buffer[k];
-        bool floating = scalar_info[b->scalar].floating;
-        if (!b->bound && !floating)
-            continue;
-        // Where both values are nothing but rounding, that of fewer bits is far larger.
-        double scale = floating ? fmax(check_scale(b->scalar, b->expect, b->count),
-                                       check_scale(b->scalar, other[k], b->count))
-                                : 1;
-        RefPass pass = {differ_chunk, b, other[k], .scale = scale, .compared = compared};
-        most = fmax(most, pass_run(pass).most);
-    }
-    return most;
-}
-
 // Compares what the reference computed with what the interpreter did, which data held.
 static bool agrees(const ProblemData *data, const void *const *interpreted, Diags *diags)
 {
@@ -327,51 +281,6 @@ static bool agrees(const ProblemData *data, const void *const *interpreted, Diag
                       "the plain kernel as C++ cannot be the reference: it differs from "
                       "the interpreter by %.3g",
                       far);
-}
-
-static const void **outputs_of(const ProblemData *data, Arena *arena)
-{
-    const void **out = NEW_ARRAY(arena, const void *, data->nbuffer);
-    for (int k = data->ninput; k < data->nbuffer; k++)
-        out[k] = data->buffer[k].expect;
-    return out;
-}
-
-static void nudge_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
-{
-    double value[CHUNK];
-    size_t size = scalar_device_bytes(pass->buffer->scalar);
-    char *to = pass->to + (size_t)at * size; // little-endian, as all we run on
-    memcpy(to, (const char *)pass->buffer->init + (size_t)at * size, (size_t)n * size);
-    pass_unpack(pass->buffer->scalar, pass->buffer->init, at, n, value);
-    for (int64_t k = 0; k < n; k++)
-        if (isfinite(value[k]) && value[k] != 0)
-            to[(size_t)k * size] ^= 1;
-}
-
-// Turns the last bit of each element that rounding can change: zero and infinity stay.
-static const void *nudged(const RunnerBuffer *buffer, Arena *arena)
-{
-    char *turned = arena_shared(arena, runner_buffer_bytes(buffer));
-    pass_run((RefPass){.chunk = nudge_chunk, .buffer = buffer, .to = turned});
-    return turned;
-}
-
-// The same data; floating inputs differ by their last bit. Nothing is expected of it: its
-// outputs may be further from the reference than a kernel's.
-static ProblemData *nudged_data(const ProblemData *data, Arena *arena)
-{
-    ProblemData *other = arena_copy(arena, data, sizeof(ProblemData));
-    other->buffer = NEW_ARRAY(arena, RunnerBuffer, data->nbuffer);
-    memcpy(other->buffer, data->buffer, (size_t)data->nbuffer * sizeof *data->buffer);
-    for (int i = 0; i < data->ninput; i++)
-        if (scalar_info[data->buffer[i].scalar].floating)
-            other->buffer[i].init = nudged(&data->buffer[i], arena);
-    for (int i = data->ninput; i < data->nbuffer; i++) {
-        other->buffer[i].expect = NULL;
-        other->buffer[i].bound = NULL;
-    }
-    return other;
 }
 
 static bool is_stepped(const Expr *e, const void *none)
@@ -440,108 +349,20 @@ static bool agrees_when_small(const Problem *problem, RefSite *site, const char 
 
 // Rounding ----------------------------------------------------------------------------
 
-// Bounds of steps that follow one another may grow where errors do not: of a wave,
-// threefold each; of a recurrence y = x + 1.2*y' - 0.5*y'' 1.7 times. How far rounding does
-// take a result is asked of the plain kernel then: it runs without bounds, in the program's
-// own types, on inputs that differ by their last bit, and a kernel may be MARGIN times as
-// far from the reference as that run is.
-static const double MARGIN = 32;
-// What is further than this is left to the bounds.
-static const double TOLERANCE_MOST = 0.1;
-
-// Finds for each of n sets the largest relative change of a floating output as the floating
-// inputs change by their last bit. continuous: also of elements that no bound holds for.
-static int rounding_moves(const Problem *problem, bool continuous, ProblemData *const *data,
-                          int n, RefSite *site, double *change)
+// Runs the plain kernel on n sets whose floating inputs differ by their last bit; returns
+// for how many it did, and what each came to.
+static int run_nudged(const Problem *problem, ProblemData *const *data, int n,
+                      ProblemData **nudged, RefSite *site, Arena *arena)
 {
-    Diags quiet;
-    AutoArena *scratch = arena_new();
-    ProblemData **other = NEW_ARRAY(scratch, ProblemData *, n);
-    quiet = (Diags){.arena = scratch};
+    Diags quiet = {.arena = arena};
     for (int k = 0; k < n; k++)
-        other[k] = nudged_data(data[k], scratch);
-    int done = run_plain(problem, AS_KERNELS, other, n, false, site, scratch, &quiet);
+        nudged[k] = nudged_data(data[k], arena);
+    int done = run_plain(problem, AS_KERNELS, nudged, n, false, site, arena, &quiet);
     for (int k = 0; k < done; k++) {
-        data[k]->seconds += other[k]->seconds;
-        data[k]->build_s += other[k]->build_s;
-        change[k] = outputs_differ(data[k], outputs_of(other[k], scratch),
-                                   continuous ? COMPARE_ALL : COMPARE_BOUNDED);
+        data[k]->seconds += nudged[k]->seconds;
+        data[k]->build_s += nudged[k]->build_s;
     }
     return done;
-}
-
-// Runs a pass over the bounds of each floating output: its scale is theirs.
-static Found each_bound(const ProblemData *data, RefPass pass)
-{
-    for (int k = data->ninput; k < data->nbuffer; k++) {
-        const RunnerBuffer *b = &data->buffer[k];
-        if (!scalar_info[b->scalar].floating)
-            continue;
-        pass.buffer = b;
-        pass.bound = (float *)(uintptr_t)b->bound;
-        pass.scale = check_scale(b->scalar, b->expect, b->count);
-        pass.found = pass_run(pass);
-    }
-    return pass.found;
-}
-
-// The magnitude of each element or, if it is more, the scale.
-static void sizes_of(const RefPass *pass, int64_t at, int64_t n, double *size)
-{
-    pass_unpack(pass->buffer->scalar, pass->buffer->expect, at, n, size);
-    for (int64_t k = 0; k < n; k++)
-        size[k] = fmax(fabs(size[k]), pass->scale);
-}
-
-// all: nothing decides, and what has no bound only grew beyond all.
-static void widest_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
-{
-    double size[CHUNK];
-    sizes_of(pass, at, n, size);
-    for (int64_t k = 0; k < n; k++)
-        if ((pass->all || isfinite(pass->bound[at + k])) && isfinite(size[k]))
-            found->most = fmax(found->most, (double)pass->bound[at + k] / size[k]);
-}
-
-static void narrow_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
-{
-    double size[CHUNK];
-    sizes_of(pass, at, n, size);
-    for (int64_t k = 0; k < n; k++) {
-        float *bound = &pass->bound[at + k];
-        if ((pass->all || isfinite(*bound)) && isfinite(size[k]) &&
-            *bound > pass->tolerance * size[k])
-            *bound = float_above(pass->tolerance * size[k]);
-    }
-}
-
-// An element whose steps diverge is undecided: whether it ends as an infinity or as a NaN
-// is a matter of the order.
-static void diverged_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
-{
-    double value[CHUNK], size[CHUNK];
-    pass_unpack(pass->buffer->scalar, pass->buffer->expect, at, n, value);
-    sizes_of(pass, at, n, size);
-    for (int64_t k = 0; k < n; k++) {
-        found->count += !isfinite(value[k]);
-        if (pass->all)
-            pass->bound[at + k] =
-                isfinite(value[k]) ? float_above(TOLERANCE_MOST * size[k]) : INFINITY;
-    }
-}
-
-// Without bounds the others may be off by as much as is ever allowed, until a run tells.
-static void settle_diverged(ProblemData *data, Arena *arena)
-{
-    RefPass pass = {.chunk = diverged_chunk};
-    data->diverged = each_bound(data, pass).count;
-    pass.all = data->diverged > 0;
-    for (int k = data->ninput; pass.all && k < data->nbuffer; k++)
-        if (scalar_info[data->buffer[k].scalar].floating)
-            data->buffer[k].bound =
-                arena_shared(arena, (size_t)data->buffer[k].count * sizeof(float));
-    if (pass.all)
-        each_bound(data, pass);
 }
 
 // So many times what a random walk of their roundings comes to is allowed.
@@ -612,27 +433,19 @@ static void settle_steps(const Problem *problem, ProblemData *const *data, int n
     const Expr *body = problem->bound->main->body;
     if (!expr_find(body, is_stepped, NULL) || n == 0)
         return;
-    bool continuous = !expr_decides(body), bounded = is_bounded(data[0]);
-    double *change = NEW_ARRAY(arena, double, n), widest = 0;
+    const bool continuous = !expr_decides(body), bounded = is_bounded(data[0]);
+    AutoArena *scratch = arena_new();
+    ProblemData **nudged = NEW_ARRAY(scratch, ProblemData *, n);
+    bool narrow = bounded;
     for (int k = 0; bounded && k < n; k++)
-        widest = fmax(
-            widest,
-            each_bound(data[k], (RefPass){.chunk = widest_chunk, .all = continuous}).most);
-    if (bounded && widest <= data[0]->tolerance)
+        narrow &= !limits_are_wide(data[k], continuous);
+    if (narrow)
         return;
     for (int k = 0; !bounded && k < n; k++)
-        settle_diverged(data[k], arena);
-    n = rounding_moves(problem, bounded && continuous, data, n, site, change);
-    for (int k = 0; k < n; k++) {
-        double most = MARGIN * change[k];
-        if (bounded && most > TOLERANCE_MOST)
-            continue;
-        data[k]->tolerance = fmax(data[k]->tolerance, fmin(most, TOLERANCE_MOST));
-        if (bounded || data[k]->diverged)
-            each_bound(data[k], (RefPass){.chunk = narrow_chunk,
-                                          .all = bounded && continuous,
-                                          .tolerance = data[k]->tolerance});
-    }
+        limits_diverged(data[k], arena);
+    n = run_nudged(problem, data, n, nudged, site, scratch);
+    for (int k = 0; k < n; k++)
+        limits_set(data[k], nudged[k], bounded, continuous);
 }
 
 bool reference_by_kernel(const Problem *problem, ProblemData *data)
@@ -676,39 +489,9 @@ static bool settle_strict(const Problem *problem, ProblemData *data, RefSite *si
 
 // What is told of it --------------------------------------------------------------------
 
-typedef struct {
-    int64_t elements, undecided;
-} Doubt;
-
-// Nothing is decided of an element whose bound allows more than its own size, and more than
-// a tenth of the median one: both outcomes of a decision, say.
-static void doubt_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
-{
-    double size[CHUNK];
-    sizes_of(pass, at, n, size);
-    for (int64_t k = 0; k < n; k++) {
-        float bound = pass->bound[at + k];
-        found->count += bound > size[k] || (isinf(bound) && !isnan(size[k]));
-    }
-}
-
-static Doubt doubt_of(const ProblemData *data)
-{
-    Doubt doubt = {.undecided = each_bound(data, (RefPass){.chunk = doubt_chunk}).count};
-    for (int k = data->ninput; k < data->nbuffer; k++) {
-        const RunnerBuffer *b = &data->buffer[k];
-        doubt.elements += b->count;
-        if (scalar_info[b->scalar].floating)
-            continue;
-        for (int64_t i = 0; i < b->count; i++)
-            doubt.undecided += b->bound[i] != 0;
-    }
-    return doubt;
-}
-
 static const char *tell_doubt(const ProblemData *data, const char *how, Arena *arena)
 {
-    Doubt doubt = doubt_of(data);
+    Doubt doubt = limits_doubt(data);
     if (doubt.undecided == 0)
         return arena_printf(arena, "%s; every element is decided", how);
     double share = (double)doubt.undecided / (double)doubt.elements;

@@ -320,6 +320,43 @@ static void test_chaos(void **state)
     arena_free(arena);
 }
 
+// Steps widen bounds until they say nothing. A changed last bit moves what these steps make
+// by little, also where cells are kept, and where a limiter decides in doubt; where it
+// turns a decision, nothing is known.
+static void test_limits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } programs[] = {
+        {"def p(a: [N]float) = iterate(40, \\o n -> (n, zip(o, n |> pad(1, 1, clamp) |> "
+         "slide(3, 1), array(N, \\i -> i > 0 && i < N - 1)) |> map(\\o p inner -> if inner "
+         "then 1.9 * p[1] - 0.9 * o + 0.05 * (p[0] + p[2] - 2 * p[1]) else p[1])), (a, a))",
+         "every element is decided"},
+        {"fun slope(a, b, c: float): float = let d = (b - a) * (c - b) in if d > 0 then 2 "
+         "* d / (c - a) else 0\n"
+         "def p(a: [N]float) = iterate(24, \\q -> q |> pad(2, 1, wrap) |> slide(4, 1) |> "
+         "map(\\p -> p[2] - 0.3 * (p[2] + 0.3 * slope(p[1], p[2], p[3]) - p[1] - 0.3 * "
+         "slope(p[0], p[1], p[2]))), a)",
+         "every element is decided"},
+        {"def p(a: [N]float) = iterate(24, \\s -> map(\\x -> let y = 1.5 * x in if y > 1.2 "
+         "then 0.5 * y else y + 0.2, s), map(\\x -> 0.8 + 0.0000003 * (x - 1.25), "
+         "a))",
+         "not checked"},
+    };
+    for (int k = 0; k < COUNTOF(programs); k++) {
+        Arena *arena = arena_new();
+        const char *how;
+        double a[N];
+        for (int i = 0; i < N; i++)
+            a[i] = (float)(1 + 0.5 * sin(0.1 * i));
+        judged(programs[k].text, a, arena, &how);
+        if (!strstr(how, programs[k].says))
+            fail_msg("program %d: %s", k, how);
+        arena_free(arena);
+    }
+}
+
 // Where lengths of the program's own are hundreds, small sizes may take seconds.
 static void test_slow_small_sizes(void **state)
 {
@@ -351,11 +388,16 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounding),  cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_no_bounds), cmocka_unit_test(test_decisions),
-        cmocka_unit_test(test_keys),      cmocka_unit_test(test_beyond),
-        cmocka_unit_test(test_indices),   cmocka_unit_test(test_chaos),
-        cmocka_unit_test(test_diverging), cmocka_unit_test(test_slow_small_sizes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rounding),
+                                       cmocka_unit_test(test_any_order),
+                                       cmocka_unit_test(test_no_bounds),
+                                       cmocka_unit_test(test_decisions),
+                                       cmocka_unit_test(test_keys),
+                                       cmocka_unit_test(test_beyond),
+                                       cmocka_unit_test(test_indices),
+                                       cmocka_unit_test(test_chaos),
+                                       cmocka_unit_test(test_diverging),
+                                       cmocka_unit_test(test_limits),
+                                       cmocka_unit_test(test_slow_small_sizes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,29 +176,47 @@ const KExpr *k_named(Lower *l, const KExpr *value, const char *name)
     return trivial || !l->block ? value : k_kept(l, value, name);
 }
 
-static Block with_assignment(Lower *l, const Block *side, Var *var, const KExpr *value)
+static Block with_assignments(Lower *l, const Block *side, Var *const *var,
+                              const KExpr *const *value, int n)
 {
     Block block = *side, *outer = l->block;
     l->block = &block;
-    Stm *stm = stm_add(l, ST_ASSIGN);
-    stm->var = var;
-    stm->value = value;
+    for (int i = 0; i < n; i++) {
+        Stm *stm = stm_add(l, ST_ASSIGN);
+        stm->var = var[i];
+        stm->value = value[i];
+    }
     l->block = outer;
     return block;
+}
+
+const KExpr *const *k_choose_all(Lower *l, const Side *sides, const Block *yes,
+                                 const KExpr *const *a, const Block *no,
+                                 const KExpr *const *b, int n)
+{
+    const KExpr **chosen = NEW_ARRAY(l->arena, const KExpr *, MAX(n, 1));
+    Var **var = NEW_ARRAY(l->arena, Var *, MAX(n, 1));
+    const bool branches = yes->len || no->len;
+    for (int i = 0; !branches && i < n; i++)
+        chosen[i] = k_op_sides(l, OP_SELECT, a[i]->type,
+                               (const KExpr *[]){sides->cond, a[i], b[i]}, 3, sides);
+    if (!branches)
+        return chosen;
+    for (int i = 0; i < n; i++) {
+        Stm *decl = stm_add(l, ST_DECL);
+        decl->var = var[i] = var_new(l, "chosen", a[i]->type, false);
+        chosen[i] = k_var(l, var[i]);
+    }
+    Stm *branch = stm_add(l, ST_IF);
+    branch->value = sides->cond;
+    branch->side = sides;
+    branch->body = with_assignments(l, yes, var, a, n);
+    branch->other = with_assignments(l, no, var, b, n);
+    return chosen;
 }
 
 const KExpr *k_choose(Lower *l, const Side *sides, const Block *yes, const KExpr *a,
                       const Block *no, const KExpr *b)
 {
-    if (!yes->len && !no->len)
-        return k_op_sides(l, OP_SELECT, a->type, (const KExpr *[]){sides->cond, a, b}, 3,
-                          sides);
-    Stm *decl = stm_add(l, ST_DECL);
-    decl->var = var_new(l, "chosen", a->type, false);
-    Stm *branch = stm_add(l, ST_IF);
-    branch->value = sides->cond;
-    branch->side = sides;
-    branch->body = with_assignment(l, yes, decl->var, a);
-    branch->other = with_assignment(l, no, decl->var, b);
-    return k_var(l, decl->var);
+    return k_choose_all(l, sides, yes, &a, no, &b, 1)[0];
 }

@@ -124,6 +124,8 @@ const View *view_mem(Lower *l, const Buffer *buffer, const Arith *offset, const 
 const Arith *mem_count(Lower *l, const Buffer *buffer, const Type *type);
 const View *view_value(Lower *l, const KExpr *value);
 bool view_is_known(const View *view, int64_t *value); // an integer
+// choose.c
+const View *eval_select(Lower *l, const Expr *expr, const Env *env);
 // steps.c: an iterate whose steps all items of a group take together: the state after it.
 const View *gen_steps_together(Lower *l, const Expr *expr, const Env *env);
 // Prefixes, which all items of a group make together if they are arrays of its items.
@@ -320,6 +322,10 @@ const char *name_new(Lower *l, const char *stem);
 // side needs (a loop, a load) happens only where the side is taken.
 const KExpr *k_choose(Lower *l, const Side *sides, const Block *yes, const KExpr *a,
                       const Block *no, const KExpr *b);
+// Of n values together: there is one `if` statement at most.
+const KExpr *const *k_choose_all(Lower *l, const Side *sides, const Block *yes,
+                                 const KExpr *const *a, const Block *no,
+                                 const KExpr *const *b, int n);
 // A new constant that holds the value: what a variable that changes is now, say.
 const KExpr *k_kept(Lower *l, const KExpr *value, const char *name);
 // A value that may be used many times: itself if it is a literal, variable or index, else

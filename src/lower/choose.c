@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an `if` gives: a choice where both sides are at hand, else a branch. All components
+// of a tuple are of one branch.
+
+#include "kir/passes.h"
+#include "lower/internal.h"
+
+// The scalars of a value: one, or those of a tuple.
+typedef struct {
+    int n;
+    const KExpr **at;
+} Leaves;
+
+static void read_leaves(Lower *l, const View *view, const Type *type, Leaves *to)
+{
+    if (type->kind != T_TUPLE)
+        to->at[to->n++] = view_read(l, view);
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        read_leaves(l, view_get(l, view, i), type->item[i], to);
+}
+
+static Leaves eval_leaves(Lower *l, const Expr *expr, const Env *env)
+{
+    Leaves leaves = {.at = NEW_ARRAY(l->arena, const KExpr *, type_leaves(expr->type))};
+    read_leaves(l, eval(l, expr, env), expr->type, &leaves);
+    return leaves;
+}
+
+static const View *view_leaves_of(Lower *l, const Type *type, const KExpr *const **next)
+{
+    if (type->kind != T_TUPLE)
+        return view_value(l, *(*next)++);
+    const View **item = NEW_ARRAY(l->arena, const View *, type->n);
+    for (int i = 0; i < type->n; i++)
+        item[i] = view_leaves_of(l, type->item[i], next);
+    return view_tuple(l, type, item);
+}
+
+static bool may_all_go_ahead(Lower *l, Leaves leaves, const Block *block, int from)
+{
+    bool may = block_may_go_ahead(l, block, from);
+    for (int i = 0; may && i < leaves.n; i++)
+        may = may_go_ahead(l->ctx, leaves.at[i]);
+    return may;
+}
+
+static bool loads(Leaves leaves, const Block *block, int from)
+{
+    bool any = false;
+    for (int i = 0; i < leaves.n; i++)
+        any |= kexpr_any(leaves.at[i], kexpr_is_load, NULL);
+    for (int k = from; k < block->len; k++)
+        any |= kexpr_any(block->at[k]->value, kexpr_is_load, NULL);
+    return any;
+}
+
+static void name_leaves(Lower *l, Leaves leaves, const char *name)
+{
+    for (int i = 0; i < leaves.n; i++)
+        leaves.at[i] = k_named(l, leaves.at[i], name);
+}
+
+// A side of an `if` before it is known whether it is wanted, so that its loads wait for no
+// condition and may be merged; nothing where they could be out of bounds, or there are
+// none. Within a side that is tried so itself, what is out of bounds is so for that one
+// too: its value is thrown away, and is not made a second time here.
+static Leaves eval_ahead(Lower *l, const Expr *expr, const Env *env)
+{
+    if (!l->options->eager || !l->block)
+        return (Leaves){0};
+    int before = l->block->len;
+    l->ahead++;
+    Leaves leaves = eval_leaves(l, expr, env);
+    l->ahead--;
+    bool safe = !l->unsafe && may_all_go_ahead(l, leaves, l->block, before);
+    if (safe && loads(leaves, l->block, before)) {
+        name_leaves(l, leaves, "ahead");
+        return leaves;
+    }
+    l->block->len = before;
+    l->unsafe = !safe && l->ahead;
+    return l->unsafe ? leaves : (Leaves){0};
+}
+
+// In a stream nearly all cells want the same side, and a choice costs less than a branch.
+static void unbranch(Lower *l, Block *side, Leaves leaves)
+{
+    bool computed = false;
+    for (int i = 0; i < leaves.n; i++)
+        computed |= leaves.at[i]->n > 0;
+    if (!l->stream || !l->block || !computed || loads(leaves, side, 0) ||
+        !may_all_go_ahead(l, leaves, side, 0))
+        return;
+    for (int i = 0; i < side->len; i++)
+        VEC_PUSH(l->arena, l->block, side->at[i]);
+    side->len = 0;
+    name_leaves(l, leaves, "either");
+}
+
+// One side of an `if`, in a block of its own, under the facts of its condition.
+static Leaves eval_side(Lower *l, const Expr *expr, const Env *env, Block *block,
+                        const Side *side)
+{
+    Outside outside = side_open(l, side, block);
+    side_assume(l, side);
+    Leaves leaves = eval_leaves(l, expr, env);
+    side_close(l, outside);
+    unbranch(l, block, leaves);
+    return leaves;
+}
+
+static bool has_arrays(const Type *type)
+{
+    bool any = type->kind == T_ARRAY;
+    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
+        any |= has_arrays(type->item[i]);
+    return any;
+}
+
+// The components of a tuple are chosen together: what a side computes, it computes once.
+const View *eval_select(Lower *l, const Expr *expr, const Env *env)
+{
+    const KExpr *cond = view_read(l, eval(l, expr->arg[0], env));
+    if (cond->kind == K_LITERAL)
+        return eval(l, expr->arg[cond->number != 0 ? 1 : 2], env);
+    if (has_arrays(expr->type))
+        return lower_fail(l, expr->span, "L019", "an `if` between arrays");
+    if (expr->type->kind == T_TUPLE && cond->kind != K_COND)
+        cond = k_named(l, cond, "chosen"); // each component asks for it
+    Block yes = {0}, no = {0};
+    const Side *sides = sides_new(l, cond);
+    Leaves a = cond->kind == K_COND ? eval_ahead(l, expr->arg[1], env) : (Leaves){0};
+    if (!a.n)
+        a = eval_side(l, expr->arg[1], env, &yes, &sides[0]);
+    Leaves b = eval_side(l, expr->arg[2], env, &no, &sides[1]);
+    const KExpr *const *chosen = k_choose_all(l, sides, &yes, a.at, &no, b.at, a.n);
+    return view_leaves_of(l, expr->type, &chosen);
+}

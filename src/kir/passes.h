@@ -84,6 +84,8 @@ void pass_ring(Pass *pass, Kernel *kernel);
 void pass_pairs(Pass *pass, Kernel *kernel);
 // masks.c: a sum to which nothing is added where a condition does not hold stays as it is.
 void pass_masks(Pass *pass, Kernel *kernel);
+// same.c: one name for constants of the same value in straight-line code.
+void pass_same(Pass *pass, Kernel *kernel);
 // loads.c: one load for loads of the same element in straight-line code.
 void pass_loads(Pass *pass, Kernel *kernel);
 // windows.c: what an iteration of a sequential loop loads and the next one would load again

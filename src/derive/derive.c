@@ -613,8 +613,7 @@ static void walk_pattern(DeriveWalk *w, Path at, bool root)
         walk_apply_plain(w, RULE_TRANSPOSE_TWICE, at);
         return;
     }
-    // Who reads one element of what is scattered would make them all. Neighbours, who read
-    // neighbours, write neighbours where a stage is stored turned.
+    // Who reads one element of a scatter would make all; a turned stage writes neighbours.
     if ((pattern == P_SCATTER || (turns_columns(expr) && is_costly(expr->arg[0]))) &&
         walk_apply_plain(w, RULE_TO_GLOBAL, at)) {
         walk_apart(w, walk_below(w, walk_below(w, at, 0), 0));
@@ -702,7 +701,8 @@ static void walk_step(DeriveWalk *w, Path at)
 // Is what follows the let still to be walked?
 static bool walk_let(DeriveWalk *w, Path at, bool root)
 {
-    if (root && makes_results(walk_node(w, at)))
+    if ((root && makes_results(walk_node(w, at))) ||
+        cover_before_steps(&w->unstored, walk_node(w, at)))
         walk_apply_plain(w, RULE_TO_GLOBAL, walk_below(w, at, 0));
     if (is_unstored_costly(w, walk_node(w, at)) &&
         walk_apply_plain(w, RULE_LET_INLINE, at)) {

@@ -420,6 +420,23 @@ void cover_begin(const Derivation *d, const Point *point, Rewriter *r, Unstored 
     }
 }
 
+static bool steps_read(const Expr *expr, const void *param)
+{
+    return expr_is(expr, P_ITERATE) && expr_mentions(expr->fun, param);
+}
+
+bool cover_before_steps(const Unstored *unstored, const Expr *let)
+{
+    enum { OPERATIONS_LEAST = 3 }; // fewer are done while what they need is read
+    const Expr *value = let->arg[0];
+    for (int i = 0; i < unstored->stages.len; i++)
+        if (unstored->stages.at[i].param == let->param)
+            return false;
+    return is_map(value) && !expr_is(value->arg[0], P_ARRAY) &&
+           pipeline_operations(value->fun->arg[0]) >= OPERATIONS_LEAST &&
+           expr_find(let->arg[1], steps_read, let->param);
+}
+
 // Windows of a tile -----------------------------------------------------------------------
 
 static bool mentions_tile(const Unstored *unstored, const Expr *expr)

@@ -7,6 +7,41 @@
 
 #include <string.h>
 
+// The plain point -----------------------------------------------------------------------
+
+void derive_plain(const Derivation *d, Point *point)
+{
+    *point = d->plain;
+}
+
+void derive_single(const Derivation *d, Point *point)
+{
+    memset(point, 0, sizeof *point); // first choices: 1, inline, global, fused
+    int64_t largest = MIN(d->device.max_group, 256);
+    if (d->shape.lowered) {
+        set_number(d, point, "lx", MIN(64, largest));
+        return;
+    }
+    // By dimensions. A GPU starts few groups at a time (64 items of one word each: a fifth
+    // of a copy), and moves rows of 128 bytes. Items that are a loop go along rows.
+    static const int64_t shape[][DIMS_MAX][2] = {{{256, 1}, {32, 8}, {64, 4}},
+                                                 {{256, 1}, {256, 1}, {256, 1}}};
+    const int64_t *group = shape[d->device.is_cpu][MAX(d->shape.dims, 1) - 1];
+    set_number(d, point, "lx", MIN(group[0], largest));
+    set_number(d, point, "ly", MIN(group[1], MAX(largest / group[0], 1)));
+    if (d->device.is_cpu)
+        space_set(d->space, point, "border", "split");
+    cover_apart(d, point);
+    set_number(d, point, "groups", 64);
+    fold_plain(d, point);
+    keyed_plain(d, point);
+    strips_plain(d, point);
+    order_plain(d, point);
+    cover_plain(d, point);
+}
+
+// Those to try first ----------------------------------------------------------------------
+
 bool is_new(const Derivation *d, const Point *point, int n)
 {
     for (int i = 0; i < n; i++)
@@ -57,6 +92,19 @@ static void set_start(const Derivation *d, const Start *start, Point *point)
     // takes 17.8 ms as one kernel, 4.6 as two.
     if (!d->device.is_cpu)
         cover_choose(d, point, 0, false);
+}
+
+// As a start says, but items have all of the short axes; those of such an axis lie along
+// the next one.
+static void set_few_start(const Derivation *d, const Start *start, Point *point)
+{
+    static const char *const axis[DIMS_MAX] = {"x", "y", "z"};
+    set_start(d, start, point);
+    for (int x = 0; x < d->shape.dims; x++)
+        if (d->shape.few[x]) {
+            set_values(d, point, "l%s=1 b%s=%d", axis[x], axis[x], (int)d->shape.few[x]);
+            set_values(d, point, x == 0 ? "vec=1 ly=64" : x == 1 ? "lz=1" : "walk=1");
+        }
 }
 
 // The best covers by prediction, with tiles and without. A tile has no walk.
@@ -120,12 +168,18 @@ int derive_first(const Derivation *d, Point *point, int max)
         n += cover_start(d, &start[0], i, &point[n]) && is_new(d, point, n);
     for (int i = 0; n < max && derive_fold_first(d, i, &point[n]); i++)
         n += is_new(d, point, n);
+    enum { FEW_STARTS = 3 };
     // Cells of a time loop that ask where they are load by vectors, and keep what the next
     // one loads, only where the border is split off. What folds by key has no such nest but
     // the one that joins what groups made.
     const int all = d->shape.keyed.keys && !d->pipeline ? 0
                     : d->shape.steps.count < 2          ? STARTS
                                                         : 2 * STARTS;
+    const bool few = d->shape.few[0] || d->shape.few[1] || d->shape.few[2];
+    for (int i = 0; few && i < FEW_STARTS && n < max; i++) {
+        set_few_start(d, &start[i], &point[n]);
+        n += is_new(d, point, n);
+    }
     for (int i = 0; i < all && n < max; i++) {
         set_start(d, &start[i % STARTS], &point[n]);
         if (i >= STARTS)

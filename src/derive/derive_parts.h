@@ -67,9 +67,11 @@ typedef struct {
     Keyed keyed;
     int64_t inner;          // longest short reduction inside a nest; 0: none
     int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
-    TimeLoop steps;         // what all time loops have in common; count 0: there are none
-    bool stream;            // stages are kernels in which warps walk along the first axis
-    int64_t tile_bytes;     // bytes of one element of all windows, for local memory
+    int64_t
+        few[DIMS_MAX]; // elements along an axis of few, which one item may have; 0: of many
+    TimeLoop steps;    // what all time loops have in common; count 0: there are none
+    bool stream;       // stages are kernels in which warps walk along the first axis
+    int64_t tile_bytes; // bytes of one element of all windows, for local memory
 } Shape;
 
 // A parameter on which the order of folds depends, and its value where that is the
@@ -236,6 +238,8 @@ void cover_begin(const Derivation *derivation, const Point *point, Rewriter *r,
                  Unstored *unstored);
 // Makes windows of tiles windows that the map at a position reads itself.
 void cover_pull(Rewriter *r, Path at, const Unstored *unstored);
+// Does a let name what the steps of a loop read, each of which would compute it again?
+bool cover_before_steps(const Unstored *unstored, const Expr *let);
 // Is what the windows look at copied to local memory? inputs: whether inputs are.
 bool cover_copies(const Unstored *unstored, const Expr *window, bool inputs);
 

@@ -151,6 +151,18 @@ static void note_product(Shape *shape, const Expr *map, int64_t batch)
     shape->integer = scalar_info[type_elem(inner->type, 1)->scalar].kind != SCALAR_FLOAT;
 }
 
+// An item may have all of a short axis: what does not depend on the place there, such as a
+// cell's density for the nine directions of a lattice, is then computed once.
+static void note_few(const Type *type, int dims, int64_t few[DIMS_MAX])
+{
+    enum { FEW = 16 };
+    for (int x = dims - 1; x >= 0; x--, type = type->elem) {
+        int64_t len;
+        if (arith_is_const(type->len, &len) && len > 1 && len <= FEW)
+            few[x] = MAX(few[x], len);
+    }
+}
+
 static void note_map(Shape *shape, Expr *map)
 {
     int depth = map->dims == 1 ? nested_depth(map) : map->dims;
@@ -181,6 +193,7 @@ static void note_map(Shape *shape, Expr *map)
     if (depth != map->dims)
         return;
     shape->rectangular = true;
+    note_few(map->type, MIN(array_dims(map->type), depth), shape->few);
     Expr *in = map->arg[0];
     note_window(shape, in, map->dims);
     for (int i = 0; is_zip(in, map->dims) && i < in->narg; i++)
@@ -245,8 +258,10 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
     shape->back -= turns;
     if (root && expr->type && expr->type->kind == T_ARRAY && (!is_map(expr) || copied) &&
         !through && expr->kind != E_LET && !(pattern && (expr->pattern == P_ITERATE)) &&
-        !scan_elem_bytes(expr))
+        !scan_elem_bytes(expr)) {
         shape->rectangular = true;
+        note_few(expr->type, MIN(array_dims(expr->type), DIMS_MAX), shape->few);
+    }
 }
 
 // The space ---------------------------------------------------------------------------
@@ -264,6 +279,9 @@ static void add_counts(Derivation *d, const char *stem, int x, int64_t most)
     for (int i = 0; x == 1 && has_tiles(d) && i < COUNTOF(between); i++)
         if (between[i] <= most)
             value[n++] = between[i];
+    const int64_t few = strcmp(stem, "b") == 0 ? d->shape.few[x] : 0;
+    if (few > most || (few & (few - 1)))
+        value[n++] = few;
     char name[8];
     snprintf(name, sizeof name, "%s%s", stem, axis[x]);
     space_add_ints(d->space, name, value, n);
@@ -793,37 +811,6 @@ void constrain(Derivation *d, Diags *diags, const char *format, ...)
     va_start(args, format);
     space_constrain(d->space, arena_vprintf(diags->arena, format, args), diags);
     va_end(args);
-}
-
-void derive_plain(const Derivation *d, Point *point)
-{
-    *point = d->plain;
-}
-
-void derive_single(const Derivation *d, Point *point)
-{
-    memset(point, 0, sizeof *point); // first choices: 1, inline, global, fused
-    int64_t largest = MIN(d->device.max_group, 256);
-    if (d->shape.lowered) {
-        set_number(d, point, "lx", MIN(64, largest));
-        return;
-    }
-    // By dimensions. A GPU starts few groups at a time (64 items of one word each: a fifth
-    // of a copy), and moves rows of 128 bytes. Items that are a loop go along rows.
-    static const int64_t shape[][DIMS_MAX][2] = {{{256, 1}, {32, 8}, {64, 4}},
-                                                 {{256, 1}, {256, 1}, {256, 1}}};
-    const int64_t *group = shape[d->device.is_cpu][MAX(d->shape.dims, 1) - 1];
-    set_number(d, point, "lx", MIN(group[0], largest));
-    set_number(d, point, "ly", MIN(group[1], MAX(largest / group[0], 1)));
-    if (d->device.is_cpu)
-        space_set(d->space, point, "border", "split");
-    cover_apart(d, point);
-    set_number(d, point, "groups", 64);
-    fold_plain(d, point);
-    keyed_plain(d, point);
-    strips_plain(d, point);
-    order_plain(d, point);
-    cover_plain(d, point);
 }
 
 // The elements of one 128-bit access, as far as a lane has that many columns.

@@ -162,19 +162,20 @@ static void collect_param(StageFinder *f, const Expr *expr, int field, const How
             add_read(reads, input_elem(f, expr->param, field), how);
 }
 
-static double operations(const Expr *expr)
+double pipeline_operations(const Expr *expr)
 {
     double n = expr->kind == E_OP && op_info[expr->op].kind != OPK_FREE;
     if (expr->kind == E_CALL)
-        n += expr->callee->body ? operations(expr->callee->body) : expr->callee->flops;
+        n += expr->callee->body ? pipeline_operations(expr->callee->body)
+                                : expr->callee->flops;
     for (int i = 0; i < expr->narg; i++)
-        n += operations(expr->arg[i]);
+        n += pipeline_operations(expr->arg[i]);
     int64_t times = 1;
     bool loop = expr->fun && expr->narg && expr->arg[expr->narg - 1]->type &&
                 expr->arg[expr->narg - 1]->type->kind == T_ARRAY;
     if (loop && !arith_is_const(expr->arg[expr->narg - 1]->type->len, &times))
         times = 1;
-    return n + (expr->fun ? (double)times * operations(expr->fun) : 0);
+    return n + (expr->fun ? (double)times * pipeline_operations(expr->fun) : 0);
 }
 
 // Windows over what lies there, with or without a border.
@@ -197,7 +198,7 @@ static void collect_pattern(StageFinder *f, const Expr *expr, How how, Reads *re
     int data = expr->narg - 1;
     switch (expr->pattern) {
     case P_MAP:
-        reads->work += operations(expr->fun->arg[0]);
+        reads->work += pipeline_operations(expr->fun->arg[0]);
         collect_all(f, expr, how, reads);
         return;
     case P_ZIP:
@@ -241,7 +242,7 @@ static void collect_stage(StageFinder *f, const Expr *expr, Reads *reads)
     if (!elements)
         how.kind = READ_WHOLE;
     if (expr->fun && expr->pattern != P_ITERATE)
-        reads->work += operations(expr->fun->arg[0]);
+        reads->work += pipeline_operations(expr->fun->arg[0]);
     collect_all(f, expr, how, reads);
     for (int i = 0; i < reads->n; i++) {
         double size = 1;
@@ -427,6 +428,16 @@ static bool makes_arrays(const Stage *s, const Stage *reader)
            is_read_again(reader->expr, s->param);
 }
 
+// Rows of few elements with a fold that all of them read: each element of a reader's would
+// find it again.
+static bool makes_few(const Stage *s)
+{
+    enum { FEW = 16 };
+    const Type *row = s->is_map ? type_elem(s->expr->type, s->dims) : NULL;
+    return s->costly_rows && s->param && type_leaves(row) == 1 &&
+           type_bytes(row, NULL, NULL) <= FEW * scalar_info[type_leaf(row)->scalar].bytes;
+}
+
 static void finish_stages(StageFinder *f)
 {
     Pipeline *p = f->p;
@@ -452,7 +463,7 @@ static void finish_stages(StageFinder *f)
             int from = s->elem[stage->read[i].elem].producer;
             const Stage *made = from >= 0 ? &p->stage[from] : NULL;
             stage->read[i].stored = made && (folds_few(made) || keeps_walked(made, stage) ||
-                                             makes_arrays(made, stage));
+                                             makes_arrays(made, stage) || makes_few(made));
             if (made && stage->read[i].kind == READ_WHOLE) {
                 Elementary *e = (Elementary *)(uintptr_t)s->call[from].function;
                 e->kind = MAX(e->kind, FUNCTION_SUM);
@@ -472,13 +483,12 @@ bool pipeline_stores(const Pipeline *p, Calls set, int stage)
     return calls_have(set, stage) && elem_leaves(elem, set);
 }
 
-// One above the last stage of the set.
-static int set_end(Calls set)
+int pipeline_end(Calls set)
 {
     return set.first + (set.set ? 64 - __builtin_clzll(set.set) : 0);
 }
 
-static const StageRead *find_read(const Pipeline *p, int stage, int of)
+const StageRead *pipeline_read(const Pipeline *p, int stage, int of)
 {
     const Stage *reader = &p->stage[stage];
     for (int i = 0; i < reader->nread; i++)
@@ -489,7 +499,7 @@ static const StageRead *find_read(const Pipeline *p, int stage, int of)
 
 bool pipeline_reads(const Pipeline *p, int stage, int of, ReadKind kind)
 {
-    const StageRead *read = find_read(p, stage, of);
+    const StageRead *read = pipeline_read(p, stage, of);
     return read && read->kind == kind;
 }
 
@@ -519,7 +529,7 @@ static bool at_root(const Pipeline *p, Calls set, int stage)
 {
     if (pipeline_stores(p, set, stage))
         return true;
-    for (int v = stage + 1; v < set_end(set); v++)
+    for (int v = stage + 1; v < pipeline_end(set); v++)
         if (calls_have(set, v) && pipeline_reads(p, v, stage, READ_POINT) &&
             at_root(p, set, v))
             return true;
@@ -530,8 +540,8 @@ static bool at_root(const Pipeline *p, Calls set, int stage)
 // a constant is not one of what lies below.
 static bool looked_at(const Pipeline *p, Calls set, int stage, bool below)
 {
-    for (int v = stage + 1; v < set_end(set); v++) {
-        const StageRead *read = calls_have(set, v) ? find_read(p, v, stage) : NULL;
+    for (int v = stage + 1; v < pipeline_end(set); v++) {
+        const StageRead *read = calls_have(set, v) ? pipeline_read(p, v, stage) : NULL;
         if (read && read->kind == READ_WINDOW && p->stage[v].dims == p->stage[stage].dims &&
             !(below && read->constant) && at_root(p, set, v))
             return true;
@@ -568,7 +578,7 @@ static double placements(const Script *script, const Fusion *fusion)
     const Pipeline *p = (const void *)((const char *)script - offsetof(Pipeline, script));
     int stage[MEMBERS_MAX], n = 0, ways = 0;
     const Calls calls = fusion_calls(fusion);
-    for (int v = calls.first; v < set_end(calls); v++)
+    for (int v = calls.first; v < pipeline_end(calls); v++)
         if (pipeline_tiles(p, calls, v))
             stage[n++] = v;
     for (unsigned local = 0; local < 1u << n; local++) {
@@ -595,7 +605,7 @@ typedef struct {
     double tile;            // the same where a tile holds it, of one point
 } Need;
 
-static double volume(const int64_t *size)
+double pipeline_volume(const int64_t *size)
 {
     double n = 1;
     for (int k = 0; k < DIMS_MAX; k++)
@@ -614,7 +624,7 @@ static double of_tile(const Need *need, int dims, int x, int y)
 static void need_of(const Pipeline *p, Calls set, int stage, const Need *of, Need *need)
 {
     *need = (Need){{1, 1, 1}, 1};
-    for (int v = stage + 1; v < set_end(set); v++)
+    for (int v = stage + 1; v < pipeline_end(set); v++)
         for (int i = 0; calls_have(set, v) && i < p->stage[v].nread; i++) {
             const StageRead *read = &p->stage[v].read[i];
             if (p->script.elem[read->elem].producer != stage)
@@ -630,16 +640,16 @@ double pipeline_time(const Pipeline *p, Calls set, const StageRates *rates)
     const Script *s = &p->script;
     Need needs[PART_MAX];
     double bytes = 0, work = 0;
-    for (int v = set_end(set) - 1; v >= set.first; v--) {
+    for (int v = pipeline_end(set) - 1; v >= set.first; v--) {
         if (!calls_have(set, v))
             continue;
         const Stage *stage = &p->stage[v];
         Need *need = &needs[v - set.first];
         need_of(p, set, v, needs, need);
-        double again = volume(need->size) * stage->work;
+        double again = pipeline_volume(need->size) * stage->work;
         if (pipeline_tiles(p, set, v))
             again = fmin(again, of_tile(need, stage->dims, TILE_X, TILE_Y) * stage->work +
-                                    TILE_WORK * volume(need->size));
+                                    TILE_WORK * pipeline_volume(need->size));
         if (p->streams)
             again = fmin(again, of_tile(need, stage->dims, STRIP_X, STRIP_Y) * stage->work);
         work += again * (stage->is_map ? stage->points : p->points);
@@ -665,176 +675,6 @@ double pipeline_least(const Pipeline *p, const StageRates *rates)
     return bytes / rates->gbs + rates->launch_ns;
 }
 
-// Covers --------------------------------------------------------------------------------
-
-static int by_first(const void *a, const void *b, void *user)
-{
-    const Pipeline *p = user;
-    Calls first = fusion_calls(&p->space->fusion.at[*(const int *)a]);
-    Calls second = fusion_calls(&p->space->fusion.at[*(const int *)b]);
-    return first.first + __builtin_ctzll(first.set) - second.first -
-           __builtin_ctzll(second.set);
-}
-
-static const char *label_of(const Pipeline *p, const Cover *cover)
-{
-    int *unit = NEW_ARRAY(p->arena, int, cover->n);
-    AutoBuf text = buf_new();
-    memcpy(unit, cover->unit, (size_t)cover->n * sizeof *unit);
-    qsort_r(unit, (size_t)cover->n, sizeof *unit, by_first, (void *)(uintptr_t)p);
-    for (int i = 0; i < cover->n; i++) {
-        const char *separator = i ? "|" : "";
-        Calls calls = fusion_calls(&p->space->fusion.at[unit[i]]);
-        for (Set s = calls.set; s; s &= s - 1, separator = "+")
-            buf_printf(&text, "%s%d", separator, calls.first + __builtin_ctzll(s) + 1);
-    }
-    return arena_strdup(p->arena, text.text);
-}
-
-// COPIES_MOST: a nest of four boxes of 3 x 3 has 729, and an item may have 64 outputs:
-// 74,000 lines. A kernel of six boxes would have seven megabytes for one output.
-enum { COPIES_MOST = 256 };
-
-// How often the text of a kernel has one of its stages, a reader being a place where all
-// points of its windows are computed.
-static double copies(const Pipeline *p, Calls set)
-{
-    double n[PART_MAX] = {0}, most = 1;
-    for (int v = set_end(set) - 1; v >= set.first; v--) {
-        double *times = &n[v - set.first];
-        *times = pipeline_stores(p, set, v);
-        for (int u = v + 1; u < set_end(set) && calls_have(set, v); u++) {
-            const StageRead *read = calls_have(set, u) ? find_read(p, u, v) : NULL;
-            *times += read ? n[u - set.first] * volume(read->size) : 0;
-        }
-        most = fmax(most, *times);
-    }
-    return most;
-}
-
-bool pipeline_again(const Pipeline *p, const Cover *cover)
-{
-    for (int i = 0; i < cover->n; i++)
-        if (copies(p, pipeline_set(p, cover, i)) > COPIES_MOST)
-            return false;
-    return true;
-}
-
-static bool same_units(const Cover *a, const Cover *b)
-{
-    int common = 0;
-    if (a->n != b->n)
-        return false;
-    for (int i = 0; i < a->n; i++)
-        for (int k = 0; k < b->n; k++)
-            common += a->unit[i] == b->unit[k];
-    return common == a->n;
-}
-
-// The number of the cheapest cover by those units, which is added unless it is there; -1:
-// there is none.
-static int add_cover(Pipeline *p, CoverUnit *unit, int n)
-{
-    Cover *found;
-    int at = 0;
-    if (n == 0 || cover_parts(p->space, unit, n, 1, p->arena, &found) == 0)
-        return -1;
-    for (int i = 0; i < found->n; i++)
-        found->unit[i] = unit[found->unit[i]].id;
-    while (at < p->ncover && !same_units(&p->cover[at], found))
-        at++;
-    if (at == p->ncover)
-        p->cover[p->ncover++] = *found;
-    return at;
-}
-
-// Does a kernel of the set compute what it does not store once for each reader's point?
-static bool reads_points(const Pipeline *p, Calls set)
-{
-    for (int v = set.first; v < set_end(set); v++)
-        for (int u = v + 1; calls_have(set, v) && u < set_end(set); u++) {
-            const StageRead *read = calls_have(set, u) ? find_read(p, u, v) : NULL;
-            if (read && (read->kind != READ_POINT || !p->stage[u].is_map ||
-                         hides_product(p->stage[v].expr, p->stage[u].expr)))
-                return false;
-        }
-    return true;
-}
-
-// Would an item keep long rows of a prefix? Others of the set may read them element by
-// element, in the same loop, but several elements at a time of shorter rows only.
-static bool keeps_prefix(const Pipeline *p, Calls set)
-{
-    enum { KEPT_MOST = 16 << 10, READ_MOST = 128 << 10 };
-    for (int v = set.first; v < set_end(set); v++) {
-        const Expr *prefix = p->stage[v].expr;
-        int64_t bytes = calls_have(set, v) && is_map(prefix) ? chain_scan_bytes(prefix) : 0;
-        for (int u = set.first; bytes > KEPT_MOST && u < set_end(set); u++) {
-            const StageRead *read = calls_have(set, u) ? find_read(p, u, v) : NULL;
-            if (calls_have(set, u) && u != v &&
-                (bytes > READ_MOST || !read || read->kind != READ_POINT ||
-                 has_fold(p->stage[u].expr) || expr_find_pattern(p->stage[u].expr, P_SCAN)))
-                return true;
-        }
-    }
-    return false;
-}
-
-// Has the set a stage that is to be stored before another one of the set reads it? Rows
-// with folds or prefixes in them that are stored would be made once more.
-static bool reads_early(const Pipeline *p, Calls set)
-{
-    for (int u = set.first; u < set_end(set); u++)
-        for (int i = 0; calls_have(set, u) && i < p->stage[u].nread; i++) {
-            const StageRead *read = &p->stage[u].read[i];
-            const int from = p->script.elem[read->elem].producer;
-            if (from >= 0 && calls_have(set, from) &&
-                (read->stored ||
-                 (p->stage[from].costly_rows && pipeline_stores(p, set, from))))
-                return true;
-        }
-    return false;
-}
-
-// The best ones; if they are not among them, all stages apart, all in one kernel, and the
-// cheapest where kernels go on with what they have only point by point.
-static void find_covers(Pipeline *p, const StageRates *rates, int most)
-{
-    int nset = p->space->fusion.len, n = 0, nsingle = 0, nwhole = 0, npoint = 0;
-    CoverUnit *unit = NEW_ARRAY(p->arena, CoverUnit, nset);
-    CoverUnit *point = NEW_ARRAY(p->arena, CoverUnit, nset);
-    CoverUnit *single = NEW_ARRAY(p->arena, CoverUnit, nset), whole[1];
-    Cover *cover;
-    for (int i = 0; i < nset; i++) {
-        const Fusion *fusion = &p->space->fusion.at[i];
-        if ((!p->streams && copies(p, fusion_calls(fusion)) > COPIES_MOST) ||
-            keeps_prefix(p, fusion_calls(fusion)) || reads_early(p, fusion_calls(fusion)))
-            continue;
-        unit[n] =
-            (CoverUnit){fusion->set, pipeline_time(p, fusion_calls(fusion), rates), i};
-        if (fusion->ncall == 1)
-            single[nsingle++] = unit[n];
-        if (reads_points(p, fusion_calls(fusion)))
-            point[npoint++] = unit[n];
-        if (fusion->ncall == p->script.ncall)
-            whole[nwhole++] = unit[n];
-        n++;
-    }
-    p->ncover = cover_parts(p->space, unit, n, most, p->arena, &cover);
-    p->cover = NEW_ARRAY(p->arena, Cover, p->ncover + 3);
-    for (int i = 0; i < p->ncover; i++) {
-        p->cover[i] = cover[i];
-        for (int k = 0; k < cover[i].n; k++)
-            p->cover[i].unit[k] = unit[cover[i].unit[k]].id;
-    }
-    add_cover(p, whole, nwhole);
-    add_cover(p, single, nsingle);
-    p->by_points = add_cover(p, point, npoint);
-    p->label = NEW_ARRAY(p->arena, const char *, p->ncover);
-    for (int i = 0; i < p->ncover; i++)
-        p->label[i] = label_of(p, &p->cover[i]);
-}
-
 // Entry ---------------------------------------------------------------------------------
 
 // The stages of one region; NULL if there are not two.
@@ -858,14 +698,18 @@ static Pipeline *region_stages(Rewriter *r, const Path *region, const Param *con
     return p;
 }
 
-// The iterate that a chain of lets ends with; NULL: it ends otherwise.
-static const Expr *final_iterate(const Expr *body, Path *path)
+// The iterate that a chain of lets ends with, or that its last let names; NULL: neither.
+static const Expr *last_iterate(const Expr *body, Path *path)
 {
-    for (; body->kind == E_LET; body = body->arg[1])
+    const Expr *last = NULL;
+    for (; body->kind == E_LET; body = body->arg[1]) {
+        last = body->arg[1]->kind == E_LET ? NULL : body->arg[0];
+        if (last && expr_is(last, P_ITERATE) && !expr_is(body->arg[1], P_ITERATE))
+            return path_push(path, 0) && path_push(path, CHILD_FUN) ? last : NULL;
         if (!path_push(path, 1))
             return NULL;
-    bool is = expr_is(body, P_ITERATE);
-    return is && path_push(path, CHILD_FUN) ? body : NULL;
+    }
+    return expr_is(body, P_ITERATE) && path_push(path, CHILD_FUN) ? body : NULL;
 }
 
 Pipeline *pipeline_new(Ir *ir, const Expr *body, Param *const *input, int ninput,
@@ -874,7 +718,7 @@ Pipeline *pipeline_new(Ir *ir, const Expr *body, Param *const *input, int ninput
     Path inner = {0};
     Rewriter r;
     rewriter_init(&r, ir, ir->arena, body);
-    const Expr *loop = final_iterate(r.expr, &inner);
+    const Expr *loop = last_iterate(r.expr, &inner);
     Pipeline *p = NULL;
     if (loop)
         p = region_stages(&r, &inner, (const Param *const *)loop->fun->params,
@@ -887,7 +731,7 @@ Pipeline *pipeline_new(Ir *ir, const Expr *body, Param *const *input, int ninput
         return NULL;
     p->streams = streams && !p->region.n;
     p->space = fuse_space(&p->script, limit ? limit : PIPELINE_LIMIT, p->arena);
-    find_covers(p, rates, covers);
+    pipeline_find_covers(p, rates, covers);
     return p;
 }
 

@@ -103,9 +103,16 @@ bool pipeline_after_store(const Pipeline *pipeline, Calls set, int stage);
 // point.
 bool pipeline_tiles(const Pipeline *pipeline, Calls set, int stage);
 bool pipeline_reads(const Pipeline *pipeline, int stage, int of, ReadKind kind);
+// What a stage reads of another one; NULL: nothing.
+const StageRead *pipeline_read(const Pipeline *pipeline, int stage, int of);
+int pipeline_end(Calls set);                 // one above the last stage of a set
+double pipeline_volume(const int64_t *size); // of a window
+// covers.c: finds the cheapest `most` covers, in order, and those that must be there.
+void pipeline_find_covers(Pipeline *pipeline, const StageRates *rates, int most);
 // Can readers of a stage compute it again, in a cover's kernels, or would that be too
 // often?
 bool pipeline_again(const Pipeline *pipeline, const Cover *cover);
+double pipeline_operations(const Expr *expr);                // of scalars
 int64_t pipeline_bytes(const Pipeline *pipeline, int stage); // of a point
 // The time of a set as one kernel, in ns, with what is cheaper for each intermediate.
 double pipeline_time(const Pipeline *pipeline, Calls set, const StageRates *rates);

@@ -586,6 +586,31 @@ static void test_plain_cover(void **state)
     close_all(&x);
 }
 
+// The stages of a step share kernels as covers say, also where the loop has a name.
+static void test_named_loops(void **state)
+{
+    (void)state;
+#define STEP                                                                               \
+    "iterate(5, \\x y -> let u = zip2(x, y) |> map2(\\v w -> exp(v) * w) in (u |> "        \
+    "transpose |> map(\\c -> c |> map(\\v -> v + reduce(+, 0, c))) |> transpose, u), "     \
+    "(a, b))"
+    static const char *const head = "def p(a: [500][700]float, b: [500][700]float) = ";
+    Arena *arena = arena_new();
+    same_space(arena_printf(arena, "%s%s", head, STEP),
+               arena_printf(arena, "%slet s = %s in (s.0, s.1)", head, STEP));
+    arena_free(arena);
+#undef STEP
+}
+
+// Items may have all of an axis of few elements.
+static void test_few(void **state)
+{
+    (void)state;
+    has_first("def p(a: [9][500][700]float) = array3(9, 500, 700, \\q i j -> let s = "
+              "a[0][i][j] + a[8][i][j] in if q == 3 then s / 2 else exp(s) * a[q][i][j])",
+              "bz", "9");
+}
+
 // Folds of long columns that a chain goes on with have kernels of their own, and parts.
 static void test_long_columns_are_apart(void **state)
 {
@@ -858,6 +883,8 @@ int main(void)
         cmocka_unit_test(test_separated_folds_are_stages),
         cmocka_unit_test(test_long_columns_are_apart),
         cmocka_unit_test(test_plain_cover),
+        cmocka_unit_test(test_named_loops),
+        cmocka_unit_test(test_few),
         cmocka_unit_test(test_windows_in_batches),
         cmocka_unit_test(test_deep_nests),
         cmocka_unit_test(test_chains_around_products),

@@ -568,6 +568,34 @@ static double most_iterations(const Stm *const *stm, int n)
     return most;
 }
 
+// What the steps of a loop read is made once, before them; a product is done in each.
+static void test_before_steps(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int kernels, launches;
+    } loops[] = {
+        {"exp(v) * v / (v + 1)", 3, 9},
+        {"2 * v", 2, 8},
+    };
+    for (int k = 0; k < COUNTOF(loops); k++) {
+        AutoArena *arena = arena_new();
+        Plain p;
+        plain_open(&p, "before.fw",
+                   arena_printf(
+                       arena,
+                       "size N, M\ndef p(a: [N][M]float) = let k = a |> map2(\\v -> %s) in "
+                       "iterate(4, \\x -> let u = zip2(x, k) |> map2(\\x k -> 0.5 * x + k) "
+                       "in u |> pad2(1, 1, clamp) |> slide2(3, 1) |> map2(\\w -> w[0][1] + "
+                       "w[2][1]), a)\n",
+                       loops[k].text));
+        assert_int_equal(p.unit->kernels.len, loops[k].kernels);
+        assert_int_equal(p.unit->launches.len, loops[k].launches);
+        plain_close(&p);
+    }
+}
+
 // Two maps, a fold of the second, two maps that read its sum, and one that reads none of
 // them: folds that compute again are tried and refused. The units of a cover must still be
 // those of the program that the kernels come from, or each element finds the sum anew.
@@ -698,8 +726,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_shapes),        cmocka_unit_test(test_blur),
         cmocka_unit_test(test_srad),          cmocka_unit_test(test_harris),
         cmocka_unit_test(test_results),       cmocka_unit_test(test_placed),
-        cmocka_unit_test(test_fold_once),     cmocka_unit_test(test_chains),
-        cmocka_unit_test(test_tuples),
+        cmocka_unit_test(test_before_steps),  cmocka_unit_test(test_fold_once),
+        cmocka_unit_test(test_chains),        cmocka_unit_test(test_tuples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

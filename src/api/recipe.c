@@ -96,15 +96,15 @@ static void add_open(Joining *j, OpenKind kind, int i, int k, const Arith *a, in
 static void open_unit(Joining *j, const Unit *unit, int first, int first_scratch)
 {
     for (int i = 0; i < unit->launches.len; i++) {
-        const Kernel *kernel = unit->launches.at[i].kernel;
+        const Launch *launch = &unit->launches.at[i];
+        const Kernel *kernel = launch->kernel;
         for (int d = 0; d < 3; d++)
             add_open(j, OPEN_GLOBAL, first + i, d, kernel->global[d], 1);
         const Target *target = j->variants->target;
         add_open(j, OPEN_LOCAL, first + i, 0,
                  emit_local_bytes(unit->program->ir->arith, target, kernel), 1);
         for (int k = 0; k < kernel->sizes.len; k++)
-            add_open(j, OPEN_ARG, first + i, kernel->params.len + k, kernel->sizes.at[k],
-                     1);
+            add_open(j, OPEN_ARG, first + i, kernel->params.len + k, launch->size[k], 1);
     }
     for (int i = unit->ninput + unit->noutput; i < unit->buffers.len; i++) {
         const Buffer *buffer = unit->buffers.at[i];

@@ -237,6 +237,17 @@ const Arith *arith_var_multiple(ArithCtx *c, const char *name, const Arith *lo,
     return new_var(c, name, lo, hi, multiple, false);
 }
 
+const Arith *arith_launch(ArithCtx *c, const char *name, int64_t lo, int64_t hi,
+                          int64_t multiple)
+{
+    if (lo == hi)
+        return arith_const(c, lo);
+    const Arith *var =
+        new_var(c, name, arith_const(c, lo), arith_const(c, hi), multiple, false);
+    ((Arith *)var)->fixed = ((Arith *)var)->launch = true; // no node is made of it yet
+    return var;
+}
+
 const Arith *arith_size(ArithCtx *c, const char *name)
 {
     for (int i = c->vars.len - 1; i >= 0; i--) // the last one counts

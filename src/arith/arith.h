@@ -43,7 +43,8 @@ typedef struct {
 // Immutable and interned; the fields may be read anywhere, made only by this module.
 struct Arith {
     ArithKind kind;
-    bool fixed;           // made of constants and sizes
+    bool fixed;           // made of constants, sizes and numbers of launches
+    bool launch;          // VAR: differs from launch to launch, which says it
     uint32_t id;          // order of creation: terms are sorted by it
     int64_t value;        // CONST, SUM
     const char *name;     // VAR
@@ -79,6 +80,9 @@ const Arith *arith_iter(ArithCtx *ctx, const char *name, const Arith *extent);
 // The same, and known to be divisible by multiple, which is at least 1.
 const Arith *arith_var_multiple(ArithCtx *ctx, const char *name, const Arith *lo,
                                 const Arith *hi, int64_t multiple);
+// A number that each launch of a kernel says, from lo to hi.
+const Arith *arith_launch(ArithCtx *ctx, const char *name, int64_t lo, int64_t hi,
+                          int64_t multiple);
 // The variable of a size symbol: one for each name, at least 1 and below 2^31.
 const Arith *arith_size(ArithCtx *ctx, const char *name);
 // The one of that name with these bounds; a new one is what arith_size gives from then on.

@@ -311,9 +311,9 @@ typedef struct {
 static bool lookup_size(void *user, const Arith *var, int64_t *value)
 {
     const Values *v = user;
-    const Binding *size = binding_find(v->binding, v->n, var->name);
-    *value = size ? size->value : 0;
-    return size;
+    const Binding *size = var->launch ? NULL : binding_find(v->binding, v->n, var->name);
+    *value = size ? size->value : var->launch ? launch_usual(var) : 0;
+    return size || var->launch;
 }
 
 static bool row_value(const Values *v, const SumRow *row, Wide *value)

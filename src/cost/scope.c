@@ -25,11 +25,13 @@ static BoundVar *bound_new(Scope *s, BoundKind kind, const Arith *var)
 
 static BoundVar *bind_size(Scope *s, const Arith *var)
 {
+    const FeatureSetting *f = s->setting;
     const Binding *size =
-        binding_find(s->setting->binding, s->setting->nbinding, var->name);
-    if (!size)
+        var->launch ? NULL : binding_find(f->binding, f->nbinding, var->name);
+    if (!size && !var->launch)
         return NULL;
-    BoundVar *bound = NEW_OF(s->arena, BoundVar, .var = var, .at = size->value);
+    BoundVar *bound = NEW_OF(s->arena, BoundVar, .var = var,
+                             .at = size ? size->value : launch_usual(var));
     VEC_PUSH(s->arena, &s->bounds, bound);
     table_push(&s->table, (Key){var, NULL, NULL}, s->bounds.len - 1);
     return bound;

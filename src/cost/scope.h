@@ -48,6 +48,12 @@ typedef struct {
     struct KeptShare *kept; // shares of lists of conditions of this kernel; see share.c
 } Scope;
 
+// The value that counts for all launches of a kernel: that of the one in the middle.
+static inline int64_t launch_usual(const Arith *number)
+{
+    return number->lo->value + (number->hi->value - number->lo->value) / 2;
+}
+
 // False if a size is not bound.
 bool scope_init(Scope *scope, Arena *arena, const Kernel *kernel,
                 const FeatureSetting *setting);

@@ -744,7 +744,7 @@ static void walk(DeriveWalk *w, Path at, bool root)
     case E_PARAM:
         for (int i = 0; i < walk_node(w, at)->narg; i++)
             walk(w, walk_below(w, at, i), false);
-        if (root)
+        if (root && !is_loop_result(w->r.ir, walk_node(w, at)))
             parallel_copy(w, at);
         return;
     case E_LITERAL:

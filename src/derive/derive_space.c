@@ -251,7 +251,8 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
     }
     const bool turns = turns_array(expr);
     shape->back += turns;
-    bool through = expr->kind == E_TUPLE || (relayout && (root || !is_map(expr)));
+    bool through = expr->kind == E_TUPLE || is_loop_result(shape->program->ir, expr) ||
+                   (relayout && (root || !is_map(expr)));
     for (int i = 0; i < expr->narg; i++)
         find_shape(shape, expr->arg[i],
                    root && (through || (expr->kind == E_LET && i == 1)));

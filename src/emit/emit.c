@@ -161,7 +161,7 @@ static void put_launch(Printer *p, const Unit *unit, const Launch *launch)
                 : "");
     for (int i = 0; i < kernel->sizes.len; i++) {
         put(p, kernel->params.len + i ? ", " : "");
-        arith_print(&p->line, kernel->sizes.at[i]);
+        arith_print(&p->line, launch->size[i]);
     }
     put(p, ")");
     if (emit_local_most(p->target, kernel)) {

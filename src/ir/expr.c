@@ -276,6 +276,22 @@ const Expr *expr_behind_gets(const Expr *expr)
     return expr;
 }
 
+const Expr *expr_added(const Expr *iterate, int i, Op *op)
+{
+    const Expr *next = expr_behind_lets(iterate->fun->arg[0]);
+    next = next->kind == E_TUPLE ? next->arg[i] : next;
+    for (int k = 0; k < 2 && next->kind == E_OP && next->narg == 2; k++) {
+        const Expr *old = next->arg[k], *by = next->arg[1 - k];
+        bool sum = next->op == OP_ADD || (next->op == OP_SUB && k == 0);
+        *op = next->op;
+        if (sum && old->kind == E_GET && old->index == i &&
+            expr_is_use(old->arg[0], iterate->fun->params[0]) &&
+            (by->kind == E_LITERAL || by->kind == E_NUM))
+            return by;
+    }
+    return NULL;
+}
+
 bool expr_guards(const Expr *expr, int arg)
 {
     return expr->kind == E_OP && arg > 0 &&

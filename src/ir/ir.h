@@ -355,6 +355,9 @@ bool expr_is(const Expr *expr, Pattern pattern); // in any number of dimensions
 bool expr_is_use(const Expr *expr, const void *param);
 const Expr *expr_behind_lets(const Expr *expr); // what follows all of them
 const Expr *expr_behind_gets(const Expr *expr); // what they take components of
+// What each step of a loop adds to component i of its state, or takes off, as *op says: a
+// literal or a size. NULL: it does something else.
+const Expr *expr_added(const Expr *iterate, int i, Op *op);
 bool expr_guards(const Expr *expr,
                  int arg); // is that argument computed only if others say so?
 bool expr_mentions(const Expr *expr, const Param *param);

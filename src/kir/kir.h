@@ -170,8 +170,9 @@ struct Stm {
 typedef struct {
     const char *name;
     Block body;
-    VEC(Buffer *) params;     // global buffers, in order of first use
-    VEC(const Arith *) sizes; // generic sizes it needs as int arguments, after the buffers
+    VEC(Buffer *) params; // global buffers, in order of first use
+    // Generic sizes and numbers of steps that it needs as int arguments, after the buffers.
+    VEC(const Arith *) sizes;
     VEC(Buffer *) locals;
     VEC(const Function *) funs; // used, in order of declaration
     const Arith *global[3];     // work-items; a multiple of local
@@ -186,10 +187,11 @@ typedef struct {
     Map names;                  // taken by buffers, variables and loops
 } Kernel;
 
-// One launch: buffer[i] is bound to the kernel's params.at[i].
+// One launch: buffer[i] is bound to the kernel's params.at[i], size[i] to its sizes.at[i].
 typedef struct {
     const Kernel *kernel;
     Buffer *const *buffer;
+    const Arith *const *size;
 } Launch;
 
 // A lowered program: its buffers, kernels, and the launches in order.

@@ -39,6 +39,7 @@ struct Pass {
     Arena *arena;
     const Program *program; // whose generic sizes kernels take
     const KernelOptions *options;
+    bool steps; // they take numbers of steps, too
 };
 
 // uses.c: fills params, sizes, funs and wide of a kernel from its statements.

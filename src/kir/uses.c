@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a kernel uses, read off its statements when they are final: global buffers in order
-// of their numbers, generic sizes, functions, and whether 32-bit indices suffice.
+// of their numbers, generic sizes and numbers of steps, functions, and whether 32-bit
+// indices suffice.
 
 #include "kir/passes.h"
 
 typedef struct {
     const Pass *pass;
     Kernel *kernel;
-    bool sizes; // some are generic
+    bool sizes; // there are some
 } Collect;
 
 static void use_arith(Collect *c, const Arith *a)
 {
     if (!a || !c->sizes)
         return;
-    for (int i = 0; a->kind == A_VAR && i < c->pass->program->sizes.len; i++)
-        if (c->pass->program->sizes.at[i].arith == a &&
-            !list_has(c->kernel->sizes.at, c->kernel->sizes.len, a))
-            VEC_PUSH(c->pass->arena, &c->kernel->sizes, a);
+    if (a->kind == A_VAR && a->fixed &&
+        !list_has(c->kernel->sizes.at, c->kernel->sizes.len, a))
+        VEC_PUSH(c->pass->arena, &c->kernel->sizes, a);
     for (int i = 0; i < a->n; i++)
         use_arith(c, a->term[i].arg);
 }
@@ -128,7 +128,7 @@ static void collect_images(const Pass *pass, Kernel *kernel)
 
 void kernel_collect(const Pass *pass, Kernel *kernel)
 {
-    Collect c = {pass, kernel, false};
+    Collect c = {pass, kernel, pass->steps};
     for (int i = 0; i < pass->program->sizes.len; i++)
         c.sizes |= !arith_is_const(pass->program->sizes.at[i].arith, NULL);
     use_block(&c, &kernel->body);

@@ -337,11 +337,9 @@ static bool is_state(const Expr *expr, const Param *state)
 // The `if` that a function is, below names, of which one side gives back the state; which.
 static const Expr *ending_if(const Expr *function, int *side)
 {
-    const Expr *body = function->arg[0];
-    while (body->kind == E_LET)
-        body = body->arg[1];
-    if (body->kind != E_OP || body->op != OP_SELECT)
-        return NULL;
+    const Expr *body = expr_behind_lets(function->arg[0]);
+    if (body->kind != E_OP || body->op != OP_SELECT || function->nparam > 1)
+        return NULL; // one that is told the number may go on later
     *side = is_state(body->arg[2], function->params[0]) ? 2 : 1;
     return is_state(body->arg[*side], function->params[0]) ? body : NULL;
 }
@@ -361,7 +359,7 @@ typedef struct {
 } Repeat;
 
 // The names that a step begins with.
-static const Env *step_env(Lower *l, const Repeat *r)
+static const Env *names_env(Lower *l, const Repeat *r)
 {
     const Expr *step = r->expr->fun->arg[0];
     return env_behind_lets(l, r->env, &step);
@@ -371,7 +369,7 @@ static const KExpr *goes_on(Lower *l, const Repeat *r)
 {
     int side;
     const Expr *ending = ending_if(r->expr->fun, &side);
-    const KExpr *cond = view_read(l, eval(l, ending->arg[0], step_env(l, r)));
+    const KExpr *cond = view_read(l, eval(l, ending->arg[0], names_env(l, r)));
     return side == 2 ? cond : k_op(l, OP_NOT, cond->type, &cond, 1);
 }
 
@@ -380,11 +378,12 @@ static void repeat_step(Lower *l, void *user, const Arith *iter)
     Repeat *r = user;
     int side;
     if (!r->goes_on) {
-        update(l, r->acc, apply(l, r->expr->fun, r->env, &r->acc));
+        const Env *env = step_env(l, r->env, r->expr, r->acc, iter);
+        update(l, r->acc, eval(l, r->expr->fun->arg[0], env));
         return;
     }
     const Expr *step = ending_if(r->expr->fun, &side)->arg[3 - side];
-    update(l, r->acc, eval(l, step, step_env(l, r)));
+    update(l, r->acc, eval(l, step, names_env(l, r)));
     if (r->once)
         return;
     const KExpr *next = goes_on(l, r);

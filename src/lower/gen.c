@@ -295,14 +295,13 @@ static const View *eval_reduce(Lower *l, const Expr *expr, const Env *env)
 
 // Does a state have an array, and no known integer that may say where in it a step is? Then
 // steps need not be written out for it to be in registers.
-static bool is_array_state(const View *state)
+static bool is_array_state(const Expr *loop, const View *state)
 {
-    if (state->kind != V_TUPLE || state->type->kind != T_TUPLE)
-        return type_holds_array(state->type);
-    for (int i = 0; i < state->type->n; i++)
-        if (view_is_known(state->item[i], NULL))
-            return false;
-    return type_holds_array(state->type);
+    bool known = is_told_number(loop);
+    bool tuple = state->kind == V_TUPLE && state->type->kind == T_TUPLE;
+    for (int i = 0; tuple && i < state->type->n; i++)
+        known |= view_is_known(state->item[i], NULL);
+    return !known && type_holds_array(state->type);
 }
 
 // A state after a step that is written out. Integers that are known stay so: they say
@@ -324,20 +323,24 @@ static const View *next_state(Lower *l, const Expr *value, const Env *env)
 
 static const View *eval_iterate(Lower *l, const Expr *expr, const Env *env)
 {
+    LoopCounters counting;
+    if (find_counters(l->ir, expr, &counting))
+        return counted_result(l, &counting, env, eval(l, counting.loop, env));
     if (!l->kernel)
         return materialise(l, expr, env, MEM_GLOBAL);
     if (expr_find_pattern(expr->fun, P_MAPLCL))
         return gen_steps_together(l, expr, env);
     int64_t steps;
     const View *state = eval(l, expr->arg[0], env);
-    const Expr *f = expr->fun;
     if (!arith_is_const(expr->num[0], &steps) || steps > l->options->unroll_cap ||
         repeat_ends(expr) ||
         (steps > 1 &&
-         (l->options->rolled || (!l->options->item_loops && is_array_state(state)))))
+         (l->options->rolled || (!l->options->item_loops && is_array_state(expr, state)))))
         return gen_repeat(l, expr, env, state);
-    for (int64_t i = 0; i < steps && !l->failed; i++)
-        state = next_state(l, f->arg[0], env_bind(l, env, f->params[0], state));
+    for (int64_t i = 0; i < steps && !l->failed; i++) {
+        const Env *step = step_env(l, env, expr, state, arith_const(l->ctx, i));
+        state = next_state(l, expr->fun->arg[0], step);
+    }
     return state;
 }
 
@@ -787,10 +790,9 @@ void gen(Lower *l, const Expr *expr, const Env *env, const View *out)
         gen_pattern(l, expr, env, out);
     else if (type_is_scalar(expr->type) && l->kernel)
         gen_scalar(l, expr, env, out);
-    else if (!l->kernel && gen_only(l, expr, env, out))
-        return;
     else if (expr->kind == E_TUPLE)
         gen_zip(l, expr, env, out);
-    else
+    else if (l->kernel ||
+             !(gen_only(l, expr, env, out) || gen_component(l, expr, env, out)))
         gen_view(l, expr, env, out);
 }

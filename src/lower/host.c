@@ -282,6 +282,8 @@ bool kernel_begin(Lower *l, const Expr *expr)
     kernel->names = (Map){.arena = l->arena};
     for (int i = 0; i < l->unit->buffers.len; i++)
         name_take(kernel, l->unit->buffers.at[i]->name);
+    VEC_EACH(const Arith *, step, &l->steps)
+        name_take(kernel, step->name);
     return true;
 }
 
@@ -295,10 +297,10 @@ static Launch launch_of(Lower *l, const Kernel *kernel)
         Buffer **buffer = kernel_twin(l->ctx, old, kernel, l->arena);
         if (buffer) {
             unit->kernels.len--;
-            return (Launch){old, buffer};
+            return (Launch){old, buffer, old->sizes.at};
         }
     }
-    return (Launch){kernel, kernel->params.at};
+    return (Launch){kernel, kernel->params.at, kernel->sizes.at};
 }
 
 void kernel_end(Lower *l)
@@ -309,7 +311,7 @@ void kernel_end(Lower *l)
     check_length(l, kernel);
     if (l->failed)
         return;
-    Pass pass = {l->ctx, l->arena, l->unit->program, l->options};
+    Pass pass = {l->ctx, l->arena, l->unit->program, l->options, l->steps.len > 0};
     l->failed = !kernel_finish(&pass, kernel, l->diags);
     Launch launch = launch_of(l, kernel);
     VEC_PUSH(l->arena, &l->launches, launch);

@@ -116,6 +116,7 @@ typedef struct {
     bool stream;          // of a time loop: its stages stay where its cells are
     bool unsafe;          // what they load may not be there
     Launches launches;    // of the part being lowered
+    VEC(const Arith *) steps; // numbers of the steps that it is of
 } Lower;
 
 // view.c
@@ -253,10 +254,36 @@ void launch_axis(Lower *l, Kernel *kernel, int d, const Arith *n, int64_t each);
 bool kernel_begin(Lower *l, const Expr *expr);
 void kernel_end(Lower *l);
 
+// counter.c: a loop some of whose state only counts, or stays as it is, as one over the
+// others.
+typedef struct {
+    const Expr *loop;   // whose function is told the number of the step
+    int n, others;      // components of the whole state, and of this one
+    const Expr **value; // what each is after `number` steps; NULL: it is one of the others
+    const Param *number;
+} LoopCounters;
+bool find_counters(Ir *ir, const Expr *loop, LoopCounters *found);
+// The whole state after all steps, of which rest are the others.
+const View *counted_result(Lower *l, const LoopCounters *c, const Env *env,
+                           const View *rest);
+// The others of a view of the whole state.
+const View *counted_rest(Lower *l, const LoopCounters *c, const View *whole);
+// What the function of a loop sees of the state before a step, and of its number.
+const Env *step_env(Lower *l, const Env *env, const Expr *loop, const View *state,
+                    const Arith *number);
+// Is its function told the number of the step?
+static inline bool is_told_number(const Expr *loop)
+{
+    return loop->fun->nparam > 1;
+}
+
 // iterate.c: arrays of scalars that a type is made of: one, or those of a tuple's
 // components.
 int parts_of(const Type *type);
 const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *out);
+// A component of a loop beside whose arrays something counts, at host level: only that is
+// written to out. False, and nothing done, of anything else.
+bool gen_component(Lower *l, const Expr *expr, const Env *env, const View *out);
 
 // stream_reads.c: what reading the state of a stream means.
 const View *window_elem(Lower *l, const View *view, const Arith *index);
@@ -265,9 +292,10 @@ const KExpr *window_read(Lower *l, const View *view);
 // other pattern, and if its function is not a stencil that can be streamed.
 int64_t stream_steps(Lower *l, const Expr *expr, const Env *env, const View *from,
                      const View *to);
-// A kernel that does that many, at most those. Needs: stream_steps is not 0.
-void gen_stream(Lower *l, const Expr *expr, const Env *env, int64_t steps, const View *from,
-                const View *to);
+// A kernel that does that many, at most those; first: number of the first. Needs:
+// stream_steps is not 0.
+void gen_stream(Lower *l, const Expr *expr, const Env *env, int64_t steps,
+                const Arith *first, const View *from, const View *to);
 
 // lanes.c: does a map by groups fold something by lanes of warps? Then all items of a group
 // run its function.

@@ -5,7 +5,8 @@
 //   method  Kernels of a step, or of several, are made once, as from one state to another;
 //           each launch binds them to the buffers that it really reads and writes. What a
 //           step passes on as it stands (of two time levels the newer one becomes the
-//           older) is not copied: the next launch binds its buffer elsewhere.
+//           older) is not copied: the next launch binds its buffer elsewhere. The number of
+//           a step, where it is asked for (counter.c), is an argument of its launches.
 
 #include "lower/internal.h"
 
@@ -161,28 +162,62 @@ static Buffer *rebound(Buffer *buffer, Buffer **formal, Buffer **actual, int n)
     return buffer;
 }
 
-static void launch_again(Lower *l, const Launches *step, Buffer **formal, Buffer **actual,
-                         int n)
+// number: what stands for that of the first step, which is `first`.
+static void launch_again(Lower *l, const Launches *step, const Arith *number, int64_t first,
+                         Buffer **formal, Buffer **actual, int n)
 {
     VEC_EACH_REF(const Launch *, from, step) {
-        Buffer **buffer = NEW_ARRAY(l->arena, Buffer *, from->kernel->params.len);
-        for (int k = 0; k < from->kernel->params.len; k++)
+        const Kernel *kernel = from->kernel;
+        Buffer **buffer = NEW_ARRAY(l->arena, Buffer *, kernel->params.len);
+        const Arith **size = NEW_ARRAY(l->arena, const Arith *, kernel->sizes.len);
+        for (int k = 0; k < kernel->params.len; k++)
             buffer[k] = rebound(from->buffer[k], formal, actual, n);
-        VEC_PUSH(l->arena, &l->launches, (Launch){from->kernel, buffer});
+        for (int k = 0; k < kernel->sizes.len; k++)
+            size[k] =
+                arith_subst(l->ctx, from->size[k], number, arith_const(l->ctx, first));
+        VEC_PUSH(l->arena, &l->launches, ((Launch){kernel, buffer, size}));
     }
+}
+
+static bool is_taken(const Lower *l, const char *name)
+{
+    VEC_EACH(const Buffer *, buffer, &l->unit->buffers)
+        if (strcmp(buffer->name, name) == 0)
+            return true;
+    VEC_EACH_REF(const SizeDecl *, size, &l->unit->program->sizes)
+        if (strcmp(size->name, name) == 0)
+            return true;
+    VEC_EACH(const Arith *, step, &l->steps)
+        if (strcmp(step->name, name) == 0)
+            return true;
+    return false;
+}
+
+// The number of the first of some steps that are launched so often.
+static const Arith *step_number(Lower *l, const Expr *loop, int64_t steps, int64_t times)
+{
+    const char *name = "now"; // no word of a target
+    while (is_taken(l, name))
+        name = arena_printf(l->arena, "%s_", name);
+    return is_told_number(loop) ? arith_launch(l->ctx, name, 0, steps * (times - 1), steps)
+                                : arith_const(l->ctx, 0);
 }
 
 // The launches of some steps at once, from buffers to buffers; stream: in one kernel.
 static Launches step_launches(Lower *l, const Expr *expr, const Env *env, bool stream,
-                              int64_t steps, const View *from, const View *to)
+                              int64_t steps, const Arith *first, const View *from,
+                              const View *to)
 {
-    const Expr *f = expr->fun;
     Launches before = l->launches;
+    int outer = l->steps.len;
     l->launches = (Launches){0};
+    if (!arith_is_const(first, NULL))
+        VEC_PUSH(l->arena, &l->steps, first);
     if (stream)
-        gen_stream(l, expr, env, steps, from, to);
+        gen_stream(l, expr, env, steps, first, from, to);
     else
-        gen(l, f->arg[0], env_bind(l, env, f->params[0], from), to);
+        gen(l, expr->fun->arg[0], step_env(l, env, expr, from, first), to);
+    l->steps.len = outer;
     Launches step = l->launches;
     l->launches = before;
     return step;
@@ -192,7 +227,8 @@ static Launches step_launches(Lower *l, const Expr *expr, const Env *env, bool s
 // as go at once, then as many parts of them as are left, then single ones that are.
 enum { KINDS = 3 };
 typedef struct {
-    int64_t times[KINDS];
+    int64_t times[KINDS], steps[KINDS];
+    const Arith *number; // of the first step of a launch of the first kind
     Launches launches[KINDS];
     Carried carried[KINDS];
 } Passes;
@@ -202,6 +238,15 @@ static int kind_of(const Passes *passes, int64_t launch)
     return launch < passes->times[0]                      ? 0
            : launch < passes->times[0] + passes->times[1] ? 1
                                                           : 2;
+}
+
+// The number of the first step of a launch.
+static int64_t first_step(const Passes *passes, int64_t launch)
+{
+    int64_t first = 0;
+    for (int i = 0; i < KINDS; launch -= passes->times[i++])
+        first += MAX(MIN(launch, passes->times[i]), 0) * passes->steps[i];
+    return first;
 }
 
 static Passes step_passes(Lower *l, const Expr *expr, const Env *env, int64_t count,
@@ -214,15 +259,20 @@ static Passes step_passes(Lower *l, const Expr *expr, const Env *env, int64_t co
                        ? most / l->options->relay
                        : most;
     int64_t steps[KINDS] = {most, count % most / part * part, count % most % part};
+    int64_t before = 0;
     const View *single =
         carried_to(l, f->arg[0], env_bind(l, env, f->params[0], from), f->params[0], to);
+    passes.number = step_number(l, expr, most, count / most);
     for (int i = 0; i < KINDS && !l->failed; i++) {
         const View *dest = steps[i] == 1 ? single : to;
+        const Arith *first = i ? arith_const(l->ctx, before) : passes.number;
+        passes.steps[i] = steps[i];
         passes.times[i] = i == 0 ? count / most : steps[i] > 0;
         passes.carried[i] = carried_of(dest, formal, n);
         if (passes.times[i])
             passes.launches[i] =
-                step_launches(l, expr, env, fused > 0, steps[i], from, dest);
+                step_launches(l, expr, env, fused > 0, steps[i], first, from, dest);
+        before += passes.times[i] * steps[i];
     }
     return passes;
 }
@@ -339,13 +389,47 @@ static void launch_all(Lower *l, const States *s, const Passes *passes, Buffer *
     for (int64_t k = 0; k < s->count && !l->failed; k++) {
         for (int i = 0; i < 2 * s->n; i++)
             actual[i] = s->state[k * s->n + i]->buffer;
-        launch_again(l, &passes->launches[kind_of(passes, k)], formal, actual, 2 * s->n);
+        launch_again(l, &passes->launches[kind_of(passes, k)], passes->number,
+                     first_step(passes, k), formal, actual, 2 * s->n);
     }
+}
+
+// One whose counters are no states, but may be results.
+static const View *gen_counting(Lower *l, const Expr *expr, const LoopCounters *c,
+                                const Env *env, const View *out)
+{
+    const View *rest = gen_iterate(l, c->loop, env, counted_rest(l, c, out));
+    const View *result = counted_result(l, c, env, rest);
+    for (int i = 0; i < c->n && !l->failed; i++)
+        if (c->value[i])
+            gen_copies(l, expr, view_get(l, result, i), view_get(l, out, i));
+    return out;
+}
+
+bool gen_component(Lower *l, const Expr *expr, const Env *env, const View *out)
+{
+    LoopCounters c;
+    if (!is_loop_result(l->ir, expr))
+        return false;
+    const Expr *loop = expr->arg[0];
+    find_counters(l->ir, loop, &c);
+    const View **item = NEW_ARRAY(l->arena, const View *, c.n);
+    int n = 0;
+    for (int i = 0; i < c.n; i++)
+        if (!c.value[i])
+            item[n++] = i == expr->index ? out
+                                         : buffers_new(l, loop->type->item[i], MEM_GLOBAL,
+                                                       ROLE_TEMP, 0, "temp");
+    gen_iterate(l, c.loop, env, n == 1 ? out : view_tuple(l, c.loop->type, item));
+    return true;
 }
 
 const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     int64_t steps;
+    LoopCounters counting;
+    if (find_counters(l->ir, expr, &counting))
+        return gen_counting(l, expr, &counting, env, out);
     if (!arith_is_const(expr->num[0], &steps))
         return lower_fail(l, expr->span, "L021", "iterate needs a constant count");
     if (steps > LAUNCHES_MAX)

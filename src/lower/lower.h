@@ -75,6 +75,10 @@ void lower_steps(Ir *ir, const Expr *stream, bool shuffle, TimeLoop *found);
 // Is a result of a step its state, or a part of it, as it stands? It is not copied.
 bool is_carried(const Expr *result, const Param *state);
 
+// Is it a component of a time loop beside whose arrays something counts (counter.c)? At
+// host level the loop writes it to where it is to be.
+bool is_loop_result(Ir *ir, const Expr *expr);
+
 // May an iterate in a kernel end before all its steps are done: is its function an `if`
 // whose one side gives back the state? Then it is a loop, however few they are.
 bool repeat_ends(const Expr *iterate);

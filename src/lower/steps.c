@@ -2,51 +2,20 @@
 //
 // Loops whose steps all items of a group take together. Each array of the state is in local
 // memory twice: what a step reads, and what it makes; two steps that are written out know
-// which is which. Scalars are each item's own; those that count are known from the number
-// of the step.
+// which is which. Scalars are each item's own.
 
 #include "lower/internal.h"
-
-#include <math.h>
 
 typedef struct {
     const Expr *loop;
     const Env *env;
     const View *first;    // of scalars: what they begin with
-    const View *state[2]; // arrays, and variables for scalars that are not counted
+    const View *state[2]; // arrays, and variables for scalars
 } GroupSteps;
 
 static const Arith *constant(Lower *l, int64_t value)
 {
     return arith_const(l->ctx, value);
-}
-
-// What each step adds to component i of the state, an integer; 0: it is no such one.
-static int64_t added_to(const Expr *loop, int i)
-{
-    const Expr *step = expr_behind_lets(loop->fun->arg[0]);
-    const Expr *next = step->kind == E_TUPLE ? step->arg[i] : step;
-    if (next->kind != E_OP || next->op != OP_ADD || next->type->kind != T_SCALAR ||
-        next->type->scalar != S_INT || next->arg[1]->kind != E_LITERAL)
-        return 0;
-    const Expr *old = next->arg[0];
-    const bool counts = old->kind == E_GET && old->index == i &&
-                        expr_is_use(old->arg[0], loop->fun->params[0]);
-    return counts ? (int64_t)next->arg[1]->number : 0;
-}
-
-// Component i of the state after so many steps, if it counts from a number that is known
-// where the loop begins; NULL: it is no such one.
-static const View *counted(Lower *l, const GroupSteps *g, int i, const Arith *steps)
-{
-    const int64_t by = added_to(g->loop, i);
-    int64_t start, all;
-    if (!by || !view_is_known(g->first->item[i], &start) ||
-        !arith_is_const(g->loop->num[0], &all) ||
-        fabs((double)start + (double)all * (double)by) >= INT32_MAX)
-        return NULL;
-    return view_value(l, k_index(l, arith_add(l->ctx, constant(l, start),
-                                              arith_mulc(l->ctx, steps, by))));
 }
 
 // An array in local memory; a literal in place of a scalar.
@@ -75,39 +44,12 @@ static const View *with_scalar(Lower *l, const Type *type, const View *array,
     return type->kind == T_ARRAY ? array : scalar;
 }
 
-// Both states have the same variables; scalars that count have none.
+// Both states have the same variables.
 static void begin_states(Lower *l, GroupSteps *g)
 {
     const Type *type = g->loop->type;
-    if (type->kind == T_SCALAR)
-        g->state[0] = g->state[1] = fold_variable(l, g->first, type);
-    for (int k = 0; k < 2 && type->kind == T_TUPLE; k++) {
-        const View **item = NEW_ARRAY(l->arena, const View *, type->n);
-        const View *scalars = k ? g->state[0] : g->first;
-        for (int i = 0; i < type->n; i++) {
-            item[i] = view_get(l, scalars, i);
-            if (!counted(l, g, i, constant(l, 0)))
-                item[i] = view_leaves(l, type->item[i], view_get(l, g->state[k], i),
-                                      item[i], k ? with_scalar : with_variable, NULL);
-        }
-        g->state[k] = view_tuple(l, type, item);
-    }
-}
-
-// A state as a step that comes after so many reads it.
-static const View *state_after(Lower *l, const GroupSteps *g, const View *state,
-                               const Arith *steps)
-{
-    const Type *type = g->loop->type;
-    if (type->kind != T_TUPLE)
-        return state;
-    const View **item = NEW_ARRAY(l->arena, const View *, type->n);
-    for (int i = 0; i < type->n; i++) {
-        item[i] = counted(l, g, i, steps);
-        if (!item[i])
-            item[i] = view_get(l, state, i);
-    }
-    return view_tuple(l, type, item);
+    g->state[0] = view_leaves(l, type, g->state[0], g->first, with_variable, NULL);
+    g->state[1] = view_leaves(l, type, g->state[1], g->state[0], with_scalar, NULL);
 }
 
 static const View *copy_leaf(Lower *l, const Type *type, const View *value, const View *to,
@@ -150,10 +92,9 @@ static void take_step(Lower *l, const GroupSteps *g, int k, const Arith *steps)
 {
     const Expr *f = g->loop->fun;
     const int outer = l->inside[LOOP_SEQ];
-    const View *from = state_after(l, g, g->state[k], steps), *to = g->state[1 - k];
+    const Env *env = step_env(l, g->env, g->loop, g->state[k], steps);
     l->inside[LOOP_SEQ] = 0; // all items take it
-    set_scalars(l, gen_state(l, f->arg[0], env_bind(l, g->env, f->params[0], from), to),
-                g->state[0]);
+    set_scalars(l, gen_state(l, f->arg[0], env, g->state[1 - k]), g->state[0]);
     l->inside[LOOP_SEQ] = outer;
     add_barrier(l);
 }
@@ -178,7 +119,7 @@ const View *gen_steps_together(Lower *l, const Expr *expr, const Env *env)
     gen_loop(l, LOOP_SEQ, 0, false, constant(l, steps / 2), two_steps, &g);
     if (steps % 2)
         take_step(l, &g, 0, constant(l, steps - 1));
-    return state_after(l, &g, g.state[steps % 2], expr->num[0]);
+    return g.state[steps % 2];
 }
 
 // Prefixes that are arrays: each is read where it was written, by all items of the group.

@@ -53,7 +53,7 @@ static bool plan(Stream *s, const Expr *expr)
         (s->cols > COLS_MAX && !s->in_rows))
         return false;
     s->flat = s->rows == 1 && !s->in_rows;
-    if (!stream_probe(s, expr->type))
+    if (!stream_probe(s, expr))
         return false;
     s->lanes = s->in_rows ? 1 : options->lanes;
     plan_relay(s, expr);
@@ -858,10 +858,11 @@ static void shape_launch(Stream *s, Kernel *kernel)
     kernel->resident = s->l->options->warps / (int)(s->warps * s->relay);
 }
 
-void gen_stream(Lower *l, const Expr *expr, const Env *env, int64_t steps, const View *from,
-                const View *to)
+void gen_stream(Lower *l, const Expr *expr, const Env *env, int64_t steps,
+                const Arith *first, const View *from, const View *to)
 {
     Stream s = {.l = l, .f = expr->fun, .env = env, .from = from, .to = to, .steps = steps};
+    s.first_step = first;
     if (l->failed || !plan(&s, expr))
         return;
     s.nahead = s.in_rows ? 0 : s.phases * s.nstate * s.jam * s.cols;

@@ -62,6 +62,12 @@ typedef struct {
     const Arith *name, *place;
 } MovedPlace;
 
+// What a let calls a number that is another one in each step, and what it is in each.
+typedef struct {
+    const Param *param;
+    const KExpr **value;
+} Changing;
+
 // Axes: 0 is the one that is walked along, dims - 1 that of the columns; in three
 // dimensions 1 is that of a lane's rows. In two a lane has one row, and no neighbours in
 // it. A grid in one dimension is one row of two; one in two is a plane of three where
@@ -106,6 +112,11 @@ struct Stream {
     Grid *probing;
     bool trying;
     const char *refused; // why the steps cannot be done together; NULL: they can
+    // The number of the first step: as the launch says it, and as any may be.
+    const Arith *first_step, *any_step;
+    VEC(Changing) changing;
+    bool naming; // these, for a step after so many
+    int64_t level;
     // The cell being computed.
     const Field *reader;
     int64_t phase, j, c;
@@ -158,7 +169,7 @@ void stream_open(Stream *s);
 // A value whose conditions ask for the places themselves, not for where they are moved to.
 const KExpr *stream_unmoved(Stream *s, const KExpr *value);
 // Learns what a step reads; false, and refused is set, if that is not near.
-bool stream_probe(Stream *s, const Type *state);
+bool stream_probe(Stream *s, const Expr *loop);
 
 // stream_plan.c -------------------------------------------------------------------------
 

@@ -14,6 +14,8 @@
 
 #include <string.h>
 
+enum { NUMBER = -1 }; // in place of a grid; and less: that of a number which changes
+
 // The state as the function sees it -----------------------------------------------------
 
 static const View *window_new(Stream *s, int grid, const Type *type)
@@ -141,18 +143,74 @@ static const View *stages_inside(Stream *s, const View *view, bool spread)
     }
 }
 
+// Numbers of steps -----------------------------------------------------------------------
+
+// Which of the steps that a kernel does, or a warp of it, is computed.
+static int64_t level_of(const Stream *s)
+{
+    return s->reader ? s->reader->step - (s->reader->grid < s->nstate) : s->level;
+}
+
+static const KExpr *read_number(Stream *s)
+{
+    ArithCtx *c = s->l->ctx;
+    if (s->probing || (s->trying && s->naming))
+        return k_index(s->l, s->any_step);
+    if (s->trying) {
+        s->refused = "a step asks for its number for more than each cell";
+        return k_literal(s->l, 0, type_scalar(S_INT));
+    }
+    const Arith *number = arith_addc(c, s->first_step, level_of(s));
+    if (s->relay > 1)
+        number = arith_add(c, number, arith_mulc(c, s->warp, s->steps));
+    return k_index(s->l, number);
+}
+
+// Is the value of a let a number, and another one in each step?
+static bool changes(const Stream *s, const Expr *let)
+{
+    bool changes = s->f->nparam > 1 && expr_mentions(let->arg[0], s->f->params[1]);
+    for (int i = 0; i < s->changing.len && !changes; i++)
+        changes = expr_mentions(let->arg[0], s->changing.at[i].param);
+    return changes && type_is_scalar(let->arg[0]->type);
+}
+
+// Such a number is computed once for all cells, for each of the steps.
+static const Env *name_numbers(Stream *s, const Expr *let, const Env *env)
+{
+    Lower *l = s->l;
+    int64_t n = s->trying ? 1 : s->steps;
+    Changing changing = {let->param, NEW_ARRAY(l->arena, const KExpr *, n)};
+    s->naming = true;
+    for (s->level = 0; s->level < n && !l->failed; s->level++)
+        changing.value[s->level] =
+            k_named(l, view_read(l, eval(l, let->arg[0], env)), let->param->name);
+    s->naming = false;
+    s->level = 0;
+    VEC_PUSH(l->arena, &s->changing, changing);
+    return env_bind(l, env, let->param,
+                    window_new(s, NUMBER - s->changing.len, let->arg[0]->type));
+}
+
 void stream_open(Stream *s)
 {
     Lower *l = s->l;
     const Expr *body = s->f->arg[0];
-    s->ngrid = 0;
+    s->ngrid = s->changing.len = 0;
+    s->reader = NULL;
     l->stream = true;
     const View *state = windows_of(s, s->from->type, &s->ngrid);
     s->nstate = s->ngrid;
     s->ngrid = 0;
     add_grids(s, state, NULL);
     const Env *env = env_bind(l, s->env, s->f->params[0], state);
+    if (s->f->nparam > 1)
+        env = env_bind(l, env, s->f->params[1], window_new(s, NUMBER, type_scalar(S_INT)));
     for (; body->kind == E_LET && !l->failed; body = body->arg[1]) {
+        if (changes(s, body)) {
+            env = name_numbers(s, body, env);
+            continue;
+        }
         const View *value = eval(l, body->arg[0], env);
         if (value->type->kind == T_ARRAY)
             env = env_bind(l, env, body->param, staged(s, stages_inside(s, value, false)));
@@ -271,6 +329,10 @@ const KExpr *window_read(Lower *l, const View *view)
     Stream *s = view->stream;
     ReadPlace place = {0};
     int64_t off[DIMS_MAX] = {0};
+    if (view->field == NUMBER)
+        return read_number(s);
+    if (view->field < NUMBER)
+        return s->changing.at[NUMBER - view->field - 1].value[level_of(s)];
     if (s->trying && !s->probing) {
         s->refused = "a step needs more of its state than cells around each";
         return k_literal(l, 0, view->type);
@@ -407,9 +469,10 @@ static void probe_cells(Stream *s)
     }
 }
 
-bool stream_probe(Stream *s, const Type *state)
+bool stream_probe(Stream *s, const Expr *loop)
 {
     Lower *l = s->l, outer = *l;
+    const Type *state = loop->type;
     Kernel nowhere = {.local = {1, 1, 1}};
     Block nothing = {0};
     Diags quiet = {.arena = l->arena};
@@ -417,6 +480,8 @@ bool stream_probe(Stream *s, const Type *state)
     for (int d = 0; d < DIMS_MAX; d++)
         nowhere.global[d] = arith_const(l->ctx, 1);
     s->refused = NULL;
+    s->any_step = arith_var(l->ctx, "step", arith_const(l->ctx, 0),
+                            arith_addc(l->ctx, loop->num[0], -1));
     if (parts_of(state) > GRIDS_MAX || !are_grids(s, state)) {
         s->refused = "its state is not up to 32 arrays of numbers of one size";
         return false;

@@ -60,12 +60,12 @@ static void add_step(Stream *s, TimeLoop *found)
     add_steps(s, found->count > 1 ? 3 : 1, 1, found);
 }
 
-static void add_flat(Lower *l, const Stream *walking, const Type *state, TimeLoop *found)
+static void add_flat(Lower *l, const Stream *walking, const Expr *loop, TimeLoop *found)
 {
     Stream s = {.l = l, .f = walking->f, .env = walking->env, .from = walking->from};
     TimeLoop flat = {.count = found->count};
     s.flat = true;
-    if (!stream_probe(&s, state))
+    if (!stream_probe(&s, loop))
         BUG("a step is a stencil where it walks only");
     add_step(&s, &flat);
     found->flat_met = flat.met;
@@ -84,12 +84,15 @@ void lower_steps(Ir *ir, const Expr *stream, bool shuffle, TimeLoop *found)
                .unit = &unit,
                .options = &options,
                .diags = &quiet};
+    LoopCounters counting;
+    if (find_counters(ir, stream, &counting))
+        stream = counting.loop;
     Stream s = {.l = &l, .f = stream->fun};
     *found = (TimeLoop){.count = 0};
     arith_is_const(stream->num[0], &found->count);
     s.env = env_of_all(&l, stream->fun->arg[0], NULL);
     s.from = buffers_new(&l, stream->type, MEM_GLOBAL, ROLE_TEMP, 0, "state");
-    if (stream_probe(&s, stream->type)) {
+    if (stream_probe(&s, stream)) {
         add_step(&s, found);
         relay_plan(&s);
         for (int g = 0; g < s.nstate; g++)
@@ -107,7 +110,7 @@ void lower_steps(Ir *ir, const Expr *stream, bool shuffle, TimeLoop *found)
             found->written += s.grid[g].same < 0 ? bytes : 0;
         }
         if (s.dims == 2 && !s.shift)
-            add_flat(&l, &s, stream->type, found);
+            add_flat(&l, &s, stream, found);
     }
     found->dims = s.dims - s.shift;
     found->why = s.refused;

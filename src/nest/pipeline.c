@@ -11,6 +11,7 @@
 // It does not know caches: bytes that are read again cost nothing.
 
 #include "nest/pipeline.h"
+#include "lower/lower.h"
 #include "nest/nest.h"
 
 #include <math.h>
@@ -698,16 +699,21 @@ static Pipeline *region_stages(Rewriter *r, const Path *region, const Param *con
     return p;
 }
 
-// The iterate that a chain of lets ends with, or that its last let names; NULL: neither.
-static const Expr *last_iterate(const Expr *body, Path *path)
+static bool goes_on(Ir *ir, const Expr *body)
 {
-    const Expr *last = NULL;
-    for (; body->kind == E_LET; body = body->arg[1]) {
-        last = body->arg[1]->kind == E_LET ? NULL : body->arg[0];
-        if (last && expr_is(last, P_ITERATE) && !expr_is(body->arg[1], P_ITERATE))
-            return path_push(path, 0) && path_push(path, CHILD_FUN) ? last : NULL;
-        if (!path_push(path, 1))
+    return body->kind == E_LET || expr_is(body, P_ITERATE) || is_loop_result(ir, body);
+}
+
+// The iterate that a chain of lets ends with, or that its last let names; NULL: neither.
+static const Expr *last_iterate(Ir *ir, const Expr *body, Path *path)
+{
+    while (body->kind == E_LET || is_loop_result(ir, body)) {
+        const bool named = body->kind == E_LET && expr_is(body->arg[0], P_ITERATE) &&
+                           !goes_on(ir, body->arg[1]);
+        const int next = body->kind == E_LET && !named;
+        if (!path_push(path, next))
             return NULL;
+        body = body->arg[next];
     }
     return expr_is(body, P_ITERATE) && path_push(path, CHILD_FUN) ? body : NULL;
 }
@@ -718,7 +724,7 @@ Pipeline *pipeline_new(Ir *ir, const Expr *body, Param *const *input, int ninput
     Path inner = {0};
     Rewriter r;
     rewriter_init(&r, ir, ir->arena, body);
-    const Expr *loop = last_iterate(r.expr, &inner);
+    const Expr *loop = last_iterate(ir, r.expr, &inner);
     Pipeline *p = NULL;
     if (loop)
         p = region_stages(&r, &inner, (const Param *const *)loop->fun->params,

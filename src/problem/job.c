@@ -53,7 +53,7 @@ static void make_launch(const Problem *problem, const Unit *unit, const Target *
     }
     for (int i = 0; i < kernel->sizes.len; i++) {
         arg[kernel->params.len + i].kind = ARG_INT;
-        arg[kernel->params.len + i].number = problem_number(problem, kernel->sizes.at[i]);
+        arg[kernel->params.len + i].number = problem_number(problem, from->size[i]);
     }
     to->arg = arg;
 }

@@ -58,6 +58,7 @@ typedef struct {
     const Param *name[PARTS_MAX];
     Expr *all[PARTS_MAX];
     int n;
+    const bool *counts; // components of a tuple that are the same for all rows; NULL: none
 } RowNames;
 
 // The values of an expression for all rows: those of a name, or a map of the names that it
@@ -104,28 +105,40 @@ static Expr *spread(RowNames *rows, const Expr *value)
         return value->type->kind == T_TUPLE ? make1(rw, P_UNZIP, mapped(rows, value))
                                             : mapped(rows, value);
     for (int i = 0; i < value->narg; i++)
-        item[i] = mapped(rows, value->arg[i]);
+        item[i] = rows->counts && rows->counts[i] ? copy_of(rw, value->arg[i])
+                                                  : mapped(rows, value->arg[i]);
     return expr_tuple(rw->ir, item, value->narg);
 }
 
 // A step for all rows, of the arrays of their states.
-static Expr *step_of_all(Rewrite *rw, const Expr *at, const Expr *loop, Param *state)
+static Expr *step_of_all(Rewrite *rw, const Expr *at, const Expr *loop, const bool *counts,
+                         Param *state)
 {
     const Type *type = loop->type;
     const int n = type->kind == T_TUPLE ? type->n : 1;
-    RowNames rows = {.rw = rw};
+    RowNames rows = {.rw = rw, .counts = counts};
     Expr *own[PARTS_MAX];
     for (int i = 0; i < n; i++) {
         Param *name = param_new(rw->ir, "own", n > 1 ? type->item[i] : type);
-        own[i] = use(rw, name);
-        rows.name[i] = name;
-        rows.all[i] = part_of_value(rw, use(rw, state), i, n);
+        Expr *part = part_of_value(rw, use(rw, state), i, n);
+        own[i] = counts[i] ? part : use(rw, name);
+        if (counts[i])
+            continue;
+        rows.name[rows.n] = name;
+        rows.all[rows.n++] = part;
     }
-    rows.name[n] = at->fun->params[0];
-    rows.all[n] = copy_of(rw, at->arg[0]);
-    rows.n = n + 1;
+    rows.name[rows.n] = at->fun->params[0];
+    rows.all[rows.n++] = copy_of(rw, at->arg[0]);
     Expr *value = n > 1 ? expr_tuple(rw->ir, own, n) : own[0];
     return spread(&rows, call_all(rw, loop->fun, (const Expr *[]){value}));
+}
+
+// Does component i count from the same number for each row?
+static bool is_counter(const Expr *loop, int i)
+{
+    Op op;
+    const Expr *first = loop->arg[0]->kind == E_TUPLE ? loop->arg[0]->arg[i] : loop->arg[0];
+    return (first->kind == E_LITERAL || first->kind == E_NUM) && expr_added(loop, i, &op);
 }
 
 Expr *rule_iterateRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -135,19 +148,26 @@ Expr *rule_iterateRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const int n = type && type->kind == T_TUPLE ? type->n : 1;
     if (!loop || n + 1 >= PARTS_MAX)
         return NULL;
-    RowNames rows = {rw, {at->fun->params[0]}, {copy_of(rw, at->arg[0])}, 1};
+    bool counts[PARTS_MAX];
+    for (int i = 0; i < n; i++)
+        counts[i] = n > 1 && is_counter(loop, i);
+    RowNames rows = {rw, {at->fun->params[0]}, {copy_of(rw, at->arg[0])}, 1, counts};
     Param *state = fresh(rw, "state"), *end = fresh(rw, "end");
     Expr *first =
         spread(&rows, operand_of(rw, at->fun->arg[0], loop, start_value(rw, loop->arg[0])));
-    Expr *step = step_of_all(rw, at, loop, state);
+    Expr *step = step_of_all(rw, at, loop, counts, state);
     if (!first || !step)
         return NULL;
     Expr *all = make(rw, P_ITERATE, 1, loop->num, make_lambda(rw, state, step), first);
     if (n == 1)
         return copy_of(rw, all);
     Expr *part[PARTS_MAX];
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         part[i] = expr_get(rw->ir, use(rw, end), i);
+        if (counts[i])
+            part[i] = make_map(rw, 1, make_lambda(rw, fresh(rw, "row"), part[i]),
+                               copy_of(rw, at->arg[0]));
+    }
     return copy_of(rw, expr_let(rw->ir, end, all, make_zip(rw, 1, part, n)));
 }
 

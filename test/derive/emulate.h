@@ -58,7 +58,13 @@ static inline void put_launches(Buf *out, const Job *job)
         buf_printf(out, "static void launch%d(void *const *arg)\n{\n    %s(", i,
                    launch->kernel);
         for (int k = 0; k < launch->narg; k++)
-            buf_printf(out, "%sAny{arg[%d]}", k ? ", " : "", launch->arg[k].buffer);
+            if (launch->arg[k].kind == ARG_INT)
+                buf_printf(out, "%s%d", k ? ", " : "", (int)launch->arg[k].number);
+            else if (launch->arg[k].kind == ARG_VALUE)
+                buf_printf(out, "%s*(const %s *)arg[%d]", k ? ", " : "",
+                           scalar_info[launch->arg[k].scalar].c, launch->arg[k].buffer);
+            else
+                buf_printf(out, "%sAny{arg[%d]}", k ? ", " : "", launch->arg[k].buffer);
         buf_puts(out, ");\n}\n");
     }
     buf_puts(out, "extern \"C\" void run(void *const *arg)\n{\n");

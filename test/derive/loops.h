@@ -16,6 +16,7 @@ typedef struct {
     const char *type, *border;
     bool field;   // an array that is read and not carried
     bool divides; // by a cell, which is from 1 to 97
+    bool counts;  // beside the arrays a number does, and is read
 } Drawn;
 
 static inline int draw(int n)
@@ -83,6 +84,8 @@ static inline void put_sum(Buf *out, const Drawn *d, const char *window)
     }
     if (d->field)
         buf_printf(out, " + %se", half_of(d));
+    if (d->counts)
+        buf_printf(out, whole ? " + 3*(t %% 4)" : " + 0.25*%s(t %% 4)", d->type);
     buf_puts(out, whole ? "))" : "");
 }
 
@@ -145,9 +148,10 @@ static inline void put_loop(Buf *out, const Drawn *d, Arena *arena)
         put_inner(&inner, d);
     buf_printf(out, "def f(%s%s: ", d->arrays == 2 ? "x, y" : "x", d->field ? ", z" : "");
     put_sizes(out, d, "[", "]");
-    buf_printf(out, "%s) = iterate(T, %s -> %s", d->type, d->arrays == 2 ? "\\u v" : "\\v",
+    buf_printf(out, "%s) = iterate(T, %s%s -> %s", d->type,
+               d->arrays == 2 ? "\\u v" : "\\v", d->counts ? " t" : "",
                d->arrays == 2 && !coupled ? "(v, "
-               : coupled                  ? "("
+               : coupled || d->counts     ? "("
                                           : "");
     for (int i = 0; i <= coupled; i++) {
         buf_clear(&sum);
@@ -165,10 +169,13 @@ static inline void put_loop(Buf *out, const Drawn *d, Arena *arena)
         put_cell(out, d, sum.text);
         buf_putc(out, ')');
     }
+    const char *step = d->counts ? ", t + 3" : "", *first = d->counts ? ", 5" : "";
     if (d->arrays == 2)
-        buf_printf(out, "), (%s, %s))\n", start_of(d, "x", arena), start_of(d, "y", arena));
+        buf_printf(out, "%s), (%s, %s%s))\n", step, start_of(d, "x", arena),
+                   start_of(d, "y", arena), first);
     else
-        buf_printf(out, ", %s)\n", start_of(d, "x", arena));
+        buf_printf(out, d->counts ? "%s), (%s%s))\n" : "%s, %s%s)\n", step,
+                   start_of(d, "x", arena), first);
     buf_release(&sum);
     buf_release(&inner);
 }

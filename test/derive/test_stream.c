@@ -129,6 +129,11 @@ static const Case cases[] = {
      "  zip2(u, v |> pad2(1, 1, 0) |> slide2(3, 1)) |> map2(\\q p -> " STAR " - 0.5*q)),"
      "  (old, now))",
      90, 137, 7, "4", "2", false, 0, "8", "2"},
+    {"def f(x: [N][M]float, k: float) = (iterate(T, \\a t w n -> let s = sin(t) * w in "
+     "  let r = n % 3 in (zip2(a, a |> pad2(1, 1, clamp) |> slide2(3, 1))"
+     "    |> map2(\\q p -> s*q + (if r == 0 then " STAR " else p[1][2])), t + 2, w, n - 5),"
+     "  (x, 1.0, k, 7))).0",
+     37, 29, 7, "3", "2", true, FLAT},
     {STEPS3("a |> pad3(1, 1, clamp) |> slide3(3, 1) |> map3(\\p -> " STAR3 ")"), 7, 9, 3,
      "2", "2", true, 13, "4", "2"},
     {STEPS3("a |> pad3(1, 1, mirror) |> slide3(3, 1) |> map3(\\p -> " BOX3 ")"), 11, 13, 2,
@@ -145,6 +150,14 @@ static const Case cases[] = {
      "  zip3(u, v |> pad3(1, 1, 0) |> slide3(3, 1)) |> map3(\\q p -> " STAR3 " - 0.5*q)),"
      "  (old, now))",
      33, 57, 3, "3", "1", false, 75, "8", "2"},
+    {"def f(x: [N][M][K]float, c: [100]int) = let r = iterate(T, \\n a -> (n + 1, "
+     "array3(N, "
+     "M, K, \\i j k -> let p = pad3(1, 1, clamp, a) in 0.3*p[i][j+1][k+1] + "
+     "0.2*p[i+1][j][k+1]"
+     " - 0.1*p[i+1][j+1][k+2] + (if (i + n) % 2 == 0 then float(c[n]) else 0.25))), (3, "
+     "x)) in"
+     "  (r.1, r.0)",
+     7, 9, 5, "2", "2", true, 13, "4", "2"},
     {"def f(x: [N][M]float) ="
      "  let a = x |> pad2(2, 2, clamp) |> slide2(5, 1) |> map2(\\p -> " WIDE ") in"
      "  let b = a |> map2(\\e -> 0.5*e) in"
@@ -395,7 +408,7 @@ static void on_host(void **state)
 
 // Results of a step that have names, one of which no other reads; arrays that are
 // handed on, one twice; and what divides by a difference of neighbours and looks up a sum
-// of them, neither of which is right for cells that are not neighbours.
+// of them, neither of which is right for cells that are not neighbours; numbers that count.
 static const char *const remaining[] = {
     "def f(e, h, c: [N][M]float) = iterate(T, \\x y -> "
     "  let z = zip2(x, c, y |> pad2(1, 0, 0) |> slide2(2, 1))"
@@ -410,6 +423,10 @@ static const char *const remaining[] = {
     "    |> map2(\\d p -> (table[p[0][1] + p[1][2]] + 999/(d[1][2] - d[1][0]) +"
     "      p[1][1] % (d[2][1] - d[0][1])) % 49)),"
     "  (array2(N, M, \\i j -> 3*i + 5*j), x |> map2(\\e -> e % 49)))",
+    "def f(x: [N][M]int) = iterate(T, \\a n u -> (zip2(a, a |> pad2(1, 1, wrap) |> "
+    "slide2(3, "
+    "1)) |> map2(\\q p -> p[0][1] - q * n + int(u) % 7), n + 2, u + 4000000000), (x, -3, "
+    "uint(9)))",
 };
 
 static void each_remainder(bool one(const Case *c, void *user), const char *cols,
@@ -503,8 +520,9 @@ static void draw_case(Case *c, Arena *arena)
     static const char *const border[] = {"clamp", "mirror", "wrap", "0.5", "keep", "sides"},
                              *const type[] = {"float", "double", "half", "int"};
     Drawn d = {1 + draw(3),     1 + draw(4), 1 + draw(2), type[draw(4)],
-               border[draw(6)], false,       false};
+               border[draw(6)], false,       false,       draw(3) == 0};
     bool once = draw(3) == 0, named = !once && draw(2);
+    d.counts &= !once && !named;
     if (named) { // few, for each has windows of its own
         d.arrays = 1 + draw(3);
         d.reach = 1 + draw(2);

@@ -581,6 +581,11 @@ static const Instance instances[] = {
      "t.0)), "
      "b + a[0] + t.1), (map(twice, t.0), 1)), zip(x, y))",
      "root", ""},
+    {"iterateRows",
+     "def p(x: [N][M]int, y: [N]int) = map(\\t -> iterate(3, \\n a -> (n + 2, map(\\v -> v "
+     "* "
+     "n + t.1, a)), (5, t.0)), zip(x, y))",
+     "root", ""},
     {"joinScatter",
      "def p(x: [N][M]int) = map(\\r -> scatter(\\i -> (i + 2) % M, map(twice, r)), x)",
      "root", ""},

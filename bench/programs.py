@@ -787,6 +787,18 @@ def one_chain(lets):
                                     for i, (_, text) in enumerate(lets))
 
 
+def timed(d, kind, t, rank, plain, step):
+    """A loop from a; of a quarter of them with a source that knows the number of the step. step: of v."""
+    if not d.often(0.25):  # the last that is drawn, so that the others are as they were before
+        return f"a |> iterate({t}, {plain})"
+    d.note += ", counted"
+    source = d.pick(f"{kind}(n % 4)", f"{kind}(n % 4)", "s") if kind != "int" else "n % 4"
+    let = f"let s = {kind}(sin(0.5 * float(n))) in\n    " if source == "s" else ""
+    scaled = source if kind == "int" else f"0.125 * {source}"
+    return (f"(iterate({t}, \\v n -> {let}({step}\n    |> {over('map', rank)}(\\x -> x + {scaled}), "
+            "n + 1), (a, 0))).0")
+
+
 def steps(d):
     rank, kind = d.pick(1, 2, 2, 2, 3, 3), d.type(ints=0.05)
     shape = d.grid(rank)
@@ -802,12 +814,12 @@ def steps(d):
     d.note = f"{way}, rank {rank}, radius {radius}, {mode}, {kind}"
     if way == "one":
         d.define("step", [("a", grid)], f"a {view}\n    |> {map_}(\\p -> {value})")
-        d.define("steps", [("a", grid)], f"a |> iterate({t}, step)")
+        d.define("steps", [("a", grid)], timed(d, kind, t, rank, "step", "step(v)"))
     elif way == "field":
         f = function(d, kind, 2, "relax", 0)
+        step = f"{zip_}(v {view}, k)\n    |> {map_}(\\p c -> {f}({value}, c))"
         d.define("steps", [("a", grid), ("k", grid)],
-                 f"a |> iterate({t}, \\v -> {zip_}(v {view}, k)\n"
-                 f"    |> {map_}(\\p c -> {f}({value}, c)))")
+                 timed(d, kind, t, rank, f"\\v -> {step}", step))
     elif way == "two":
         d.define("steps", [("before", grid), ("now", grid)],
                  f"iterate({t}, \\old new ->\n    (new, {zip_}(old, new {view})\n"

@@ -351,13 +351,13 @@ static bool agrees_when_small(const Problem *problem, RefSite *site, const char 
 
 // Runs the plain kernel on n sets whose floating inputs differ by their last bit; returns
 // for how many it did, and what each came to.
-static int run_nudged(const Problem *problem, ProblemData *const *data, int n,
-                      ProblemData **nudged, RefSite *site, Arena *arena)
+static int run_nudged(const Problem *problem, Numbers numbers, ProblemData *const *data,
+                      int n, ProblemData **nudged, RefSite *site, Arena *arena)
 {
     Diags quiet = {.arena = arena};
     for (int k = 0; k < n; k++)
         nudged[k] = nudged_data(data[k], arena);
-    int done = run_plain(problem, AS_KERNELS, nudged, n, false, site, arena, &quiet);
+    int done = run_plain(problem, numbers, nudged, n, false, site, arena, &quiet);
     for (int k = 0; k < done; k++) {
         data[k]->seconds += nudged[k]->seconds;
         data[k]->build_s += nudged[k]->build_s;
@@ -443,7 +443,8 @@ static void settle_steps(const Problem *problem, ProblemData *const *data, int n
         return;
     for (int k = 0; !bounded && k < n; k++)
         limits_diverged(data[k], arena);
-    n = run_nudged(problem, data, n, nudged, site, scratch);
+    n = run_nudged(problem, bounded ? AS_KERNELS : without_bounds(problem), data, n, nudged,
+                   site, scratch);
     for (int k = 0; k < n; k++)
         limits_set(data[k], nudged[k], bounded, continuous);
 }

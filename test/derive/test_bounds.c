@@ -359,6 +359,35 @@ static void test_wide_sums(void **state)
     arena_free(arena);
 }
 
+// Nor is the tolerance of its steps what such a float is off: inputs that differ by their
+// last bit are added up in the same way.
+static void test_wide_steps(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Diags diags = {.arena = arena};
+    char folder[] = "/tmp/forewarp-test-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    Problem *problem = problem_parse("f.fw",
+                                     "size N\ndef f(a: [N][3]float) = iterate(2, \\s -> "
+                                     "array(3, \\k -> (a |> map(\\r -> "
+                                     "0.17 + 0.001 * r[k] * s[k]) |> reduce(+, 0.0)) / "
+                                     "1000000), array(3, \\k -> 1.0))\n",
+                                     &diags);
+    const Binding binding = {.name = "N", .value = 4000000};
+    assert_true(problem_bind(problem, &binding, 1, &diags));
+    ProblemData *data = data_random(problem, 1, arena);
+    const Workplace place = {.folder = folder, .patience_s = 1e-9};
+    const char *how;
+    assert_true(reference_compute(problem, data, "host", &place, arena, &how, &diags));
+    assert_null(data->buffer[1].bound);
+    if (!(data->tolerance < 0.01))
+        fail_msg("a tolerance of %g", data->tolerance);
+    problem_free(problem);
+    remove_tree(folder);
+    arena_free(arena);
+}
+
 // What a program's kernels may need, when they are not known yet: of doubles, which have
 // helpers that only some arithmetic does.
 static void test_preludes(void **state)
@@ -386,6 +415,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_device),    cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_no_number), cmocka_unit_test(test_conversions),
-        cmocka_unit_test(test_wide_sums), cmocka_unit_test(test_preludes)};
+        cmocka_unit_test(test_wide_sums), cmocka_unit_test(test_wide_steps),
+        cmocka_unit_test(test_preludes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

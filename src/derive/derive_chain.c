@@ -318,6 +318,15 @@ static bool look_back(DeriveWalk *w, Path *at, int64_t part, int64_t items)
     return true;
 }
 
+// The same, where groups share what is done with the prefixes of a part.
+static bool groups_look_back(DeriveWalk *w, Path at, int64_t part)
+{
+    const Rewriter before = rewriter_hold(&w->r);
+    return rewriter_end(&w->r, &before,
+                        look_back(w, &at, part, 0) &&
+                            derive_by_group(w, walk_map_below(w, at)));
+}
+
 // By a group each, or else by an item each.
 static void derive_each(DeriveWalk *w, Path at)
 {
@@ -338,10 +347,8 @@ bool derive_scan(DeriveWalk *w, Path at)
     if (!scan_splits(w, walk_node(w, at)))
         return walk_apply_plain(w, RULE_SCAN_AS_MAP, at) &&
                derive_by_group(w, walk_map_below(w, at));
-    if (look_back(w, &at, part, 0)) {
-        derive_by_group(w, walk_map_below(w, at));
+    if (groups_look_back(w, at, part))
         return true;
-    }
     if (!walk_apply(w, RULE_SCAN_SPLIT, at, &part, 1))
         return false;
     derive_folds(w, walk_below(w, at, 0), w->each);

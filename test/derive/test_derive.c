@@ -52,12 +52,17 @@ static void open_file(Opened *x, const char *path, const DeviceInfo *device)
     open_bound(x, path, device);
 }
 
-static void open_text(Opened *x, const char *text)
+static void open_on(Opened *x, const char *text, const DeviceInfo *device)
 {
     x->arena = arena_new();
     x->diags = (Diags){.arena = x->arena};
     x->problem = problem_parse("test", text, &x->diags);
-    open_bound(x, text, &gpu);
+    open_bound(x, text, device);
+}
+
+static void open_text(Opened *x, const char *text)
+{
+    open_on(x, text, &gpu);
 }
 
 static void close_all(Opened *x)
@@ -246,8 +251,13 @@ static void test_plain_is_parallel(void **state)
     static const struct {
         const char *def;
         RuleId rule;
+        bool in_order; // the device's groups begin so
     } known[] = {
         {"def p(x: [100000]float) = scan(+, 0, x)", RULE_SCAN_SPLIT},
+        {"def p(x: [100000]float) = scan(+, 0, x)", RULE_SCAN_ONE_PASS, true},
+        {"def p(x: [100000]float, k: [7]float) = scan(+, 0, x) |> map(\\v -> reduce(+, 0, "
+         "scan(\\y w -> 0.9 * y + w, v, k)))",
+         RULE_SCAN_SPLIT, true},
         {"def p(x: [100000]double) = scan(max, -1e30, x)", RULE_SCAN_SPLIT},
         {"def p(x: [1000][1000]float) = map(scan(+, 0), x)", RULE_SCAN_LCL},
         {"def p(x: [1000][9000]float) = map(scan(+, 0), x)", RULE_SCAN_SPLIT},
@@ -320,7 +330,9 @@ static void test_plain_is_parallel(void **state)
     };
     for (int i = 0; i < COUNTOF(known); i++) {
         Opened x;
-        open_text(&x, known[i].def);
+        DeviceInfo ordered = gpu;
+        ordered.in_order = known[i].in_order;
+        open_on(&x, known[i].def, &ordered);
         Point point;
         Rewriting steps;
         derive_plain(x.derivation, &point);

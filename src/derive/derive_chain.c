@@ -93,7 +93,7 @@ static void derive_step(DeriveWalk *w, Path at);
 static void derive_value(DeriveWalk *w, Path at)
 {
     const Expr *value = walk_node(w, at);
-    if (w->rows && (is_group_loop(value) || loop_folds(value, ALONE_MOST + 1))) {
+    if (w->rows && is_shared_loop(value)) {
         derive_loop(w, at);
     } else if (w->rows && w->hold && scans_rows(value)) {
         derive_step(w, at);
@@ -176,15 +176,18 @@ static void derive_loop(DeriveWalk *w, Path at)
 
 static void derive_step(DeriveWalk *w, Path at)
 {
-    walk_apply_plain(w, RULE_SCAN_SEQ, at);
-    const Param *state = w->deep ? NULL : walk_node(w, at)->fun->params[0];
-    derive_body_of_chain(w, walk_below(w, at, CHILD_FUN), state, false);
+    const bool rows = walk_apply_plain(w, RULE_SCAN_SEQ, at); // else its state is local
+    const Param *before = rows && !w->deep ? walk_node(w, at)->fun->params[0] : NULL;
+    derive_body_of_chain(w, walk_below(w, at, CHILD_FUN), before, false);
 }
 
 // Does each item go through a row or column of its own, of which the group copies strips?
+// One item alone has none to share. (Prefixes that are rows are read where they are
+// stored.)
 static bool in_strips(const DeriveWalk *w, const Expr *map)
 {
-    return !w->rows && w->strips && walks_lines(map);
+    return !w->rows && w->strips && w->local[0] > 1 && walks_lines(map) &&
+           !chain_scans_rows(map);
 }
 
 // So many rows a group, one for the items of each place along dimension y: then at is their
@@ -249,8 +252,9 @@ bool derive_chain(DeriveWalk *w, Path at)
     const bool rows = w->rows, hold = w->hold;
     if (depth) {
         const bool held = chain_holds(map), steps = chain_scans_rows(map);
-        w->hold = held || (hold && (rows || !steps));
-        w->rows = held || steps || shares_row(w, map);
+        const bool fits = chain_scan_bytes(map) <= w->room;
+        w->hold = held || (hold && (rows || !steps) && chain_bytes(map) <= w->room);
+        w->rows = fits && (held || steps || shares_row(w, map));
         derive_rows(w, at, depth);
     }
     w->rows = rows;

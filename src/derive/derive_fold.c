@@ -48,6 +48,20 @@ static void constrain_rows(Derivation *d, bool together, Diags *diags)
               bytes.text, (long long)fold_room(d));
 }
 
+// Where steps of loops leave no room for what more items need, few share them.
+static void constrain_steps(Derivation *d, Diags *diags)
+{
+    enum { FEW = 256 };
+    const int64_t room = fold_room(d), must = d->shape.scan_bytes;
+    AutoBuf held = buf_new();
+    if (d->shape.row_bytes <= room)
+        buf_printf(&held, " + (hold == 'local') * %lld",
+                   (long long)(d->shape.row_bytes - must));
+    if (d->shape.steps_words)
+        constrain(d, diags, "fold == 'item' or lx * ly <= %d or ly * (%lld%s) <= %lld", FEW,
+                  (long long)must, held.text, (long long)(room - d->shape.steps_words));
+}
+
 static void add_row_params(Derivation *d, Diags *diags)
 {
     const bool loops = language_is(d->device.target, LANGUAGE_C);
@@ -58,6 +72,7 @@ static void add_row_params(Derivation *d, Diags *diags)
         constrain_rows(d, together, diags);
     if (together)
         return;
+    constrain_steps(d, diags);
     if (!threads)
         space_constrain(d->space, "fold == 'item' or ly == 1", diags);
     else if (d->shape.dims == 1)

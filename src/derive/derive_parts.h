@@ -51,7 +51,8 @@ typedef struct {
     bool near;              // items of a chain read neighbours
     int64_t row, short_row; // elements of the longest of these, at usual sizes; at least
     int64_t row_bytes;      // what a group may hold of it
-    int64_t scan_bytes;     // what it must: of the prefixes that its items share
+    int64_t scan_bytes;     // what it must: of prefixes that its items share, of loops
+    int64_t steps_words;    // more for steps by more than 256 items
     int64_t item_bytes;     // of the largest result of a fold that items share
     bool product;           // a fold over each pair of rows of two arrays
     int unit_bytes;         // of its factors on matrix units; 0: they do not do it

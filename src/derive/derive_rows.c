@@ -193,6 +193,15 @@ static bool has_rows(const Type *type)
     return type_depth(type) > 1;
 }
 
+// Is it a loop of numbers of whose steps a group cannot have the prefixes and loops? Then
+// they are launched.
+static bool has_long_steps(const Expr *expr, const void *walk)
+{
+    const DeriveWalk *w = walk;
+    return !is_loop_of_arrays(expr) && is_shared_loop(expr) &&
+           steps_bytes(expr, false) > w->room;
+}
+
 static bool has_fewer(const Expr *map, int64_t most)
 {
     int64_t rows;
@@ -218,7 +227,9 @@ static RowStages stages_wanted(const DeriveWalk *w, const Expr *map)
                        has_rows(type_elem(map->arg[0]->type, map->dims));
     return (RowStages){
         .least = STAGE_LEAST,
-        .loops = !w->cpu,
+        .loops = w->cpu                                   ? LOOPS_NONE
+                 : expr_find(map->fun, has_long_steps, w) ? LOOPS_ALL
+                                                          : LOOPS_ARRAYS,
         .again = again ? AGAIN_LEAST : 0,
         .folds = !held && bytes >= 0 && few,
     };

@@ -189,6 +189,7 @@ static void note_map(Shape *shape, Expr *map)
         shape->short_row = MAX(shape->short_row, short_row);
         shape->row_bytes = MAX(shape->row_bytes, chain_bytes(map));
         shape->scan_bytes = MAX(shape->scan_bytes, chain_scan_bytes(map));
+        shape->steps_words = MAX(shape->steps_words, steps_words(map, false));
     }
     if (depth != map->dims)
         return;
@@ -241,7 +242,9 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
         shape->dims = MAX(shape->dims, 1);
     } else if (scans_rows(expr)) { // by a group
         shape->rows = true;
-        shape->row_bytes = MAX(shape->row_bytes, steps_bytes(expr));
+        shape->row_bytes = MAX(shape->row_bytes, steps_bytes(expr, true));
+        shape->scan_bytes = MAX(shape->scan_bytes, steps_bytes(expr, false));
+        shape->steps_words = MAX(shape->steps_words, steps_words(expr, false));
         shape->row = MAX(shape->row, usual_length(shape->program, expr->type->elem->len));
         shape->dims = MAX(shape->dims, 1);
     } else if (pattern && expr->pattern == P_ITERATE) {

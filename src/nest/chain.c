@@ -100,6 +100,11 @@ bool is_group_loop(const Expr *expr)
     return step && step->kind != E_OP && arith_is_const(expr->num[0], NULL);
 }
 
+bool is_shared_loop(const Expr *expr)
+{
+    return is_group_loop(expr) || loop_folds(expr, ALONE_MOST + 1);
+}
+
 bool is_name(const Expr *expr)
 {
     return expr_behind_gets(expr)->kind == E_PARAM;
@@ -304,9 +309,11 @@ bool has_chain(const Expr *expr)
     return false;
 }
 
+static const int64_t BYTES_MOST = INT64_C(1) << 50; // a few of these add up, too
+
 static int64_t bytes_of(const Type *type)
 {
-    return (int64_t)MIN(type_bytes(type, NULL, NULL), 0x1p50);
+    return (int64_t)MIN(type_bytes(type, NULL, NULL), (double)BYTES_MOST);
 }
 
 bool names_number(const Expr *expr)
@@ -460,31 +467,48 @@ int64_t scan_elem_bytes(const Expr *expr)
     return expr_is(expr, P_SCAN) && chain_shares(expr) ? bytes_of(expr->type->elem) : 0;
 }
 
+// What a chain holds, whose arrays take the place of others that are used no more (the pass
+// reuse).
+enum { HELD_MOST = 16 };
+
+typedef struct {
+    const Param *array[HELD_MOST];
+    int n;
+    const Expr *loop; // of whose step they are; NULL: of none
+} HeldArrays;
+
+// Is it copied as it stands? A prefix that is a row is where it was stored, the state of a
+// loop is there already; but components of either are names like others.
+static bool is_copied(const Expr *in, const HeldArrays *held)
+{
+    const Expr *loop = held ? held->loop : NULL;
+    return loop && is_name(in) &&
+           (in->kind != E_PARAM ||
+            (scans_rows(loop) && expr_is_use(in, loop->fun->params[0])));
+}
+
 // What a group makes before it shares a fold or prefix of neighbours: what is
 // computed of the elements, array by array.
-static int64_t input_bytes(const Expr *in)
+static int64_t input_bytes(const Expr *in, const HeldArrays *held)
 {
     int64_t bytes = 0;
     for (int i = 0; is_zip(in, 1) && i < in->narg; i++)
-        bytes += input_bytes(in->arg[i]);
-    return is_zip(in, 1) || in->kind != E_PATTERN || in->pattern == P_ARRAY
-               ? bytes
-               : bytes_of(in->type);
+        bytes += input_bytes(in->arg[i], held);
+    const bool made = in->kind == E_PATTERN && in->pattern != P_ARRAY;
+    return !is_zip(in, 1) && (made || is_copied(in, held)) ? bytes_of(in->type) : bytes;
 }
 
-// The bytes that the items keep for each prefix: a row, padded, and what precedes each
-// item. inputs: counts what is computed for it, and for folds of neighbours, too.
-static int64_t scan_bytes(const Expr *expr, bool inputs)
+// The bytes that the items keep for a prefix: a row, padded, and what precedes each item.
+// inputs: counts what is computed for it, and for a fold of neighbours, too.
+static int64_t prefix_bytes(const Expr *expr, bool inputs, const HeldArrays *held)
 {
     int64_t len, bytes = 0;
     const bool own = expr_is(expr, P_SCAN) && !scans_rows(expr); // those are in memory
     if (own && arith_is_const(expr->type->len, &len))
         bytes = bytes_of(expr->type) / MAX(len, 1) * (len + SCAN_MORE);
     if (inputs && (own || (keeps_order(expr) && chain_shares(expr))))
-        bytes += input_bytes(expr->arg[1]);
-    for (int i = 0; i < expr->narg; i++)
-        bytes += scan_bytes(expr->arg[i], inputs);
-    return expr->fun ? bytes + scan_bytes(expr->fun->arg[0], inputs) : bytes;
+        bytes += input_bytes(expr->arg[1], held);
+    return bytes;
 }
 
 typedef struct {
@@ -517,11 +541,6 @@ int64_t chain_length(const Expr *map, LengthOf *length, const void *user)
     return MAX(MAX(longest.most, made), held_length(map->fun->arg[0]));
 }
 
-int64_t chain_scan_bytes(const Expr *map)
-{
-    return chain_holds(map) ? chain_bytes(map) : scan_bytes(map->fun->arg[0], false);
-}
-
 // Is an array of scalars read by a map of it, element by element, and by nothing else that
 // is still to come?
 static bool ends_in(const Param *array, const Expr *let)
@@ -544,15 +563,6 @@ static bool same_scalars(const Type *a, const Type *b)
            a->elem->scalar == b->elem->scalar;
 }
 
-// What a chain holds, whose arrays take the place of others that are used no more (the pass
-// reuse).
-enum { HELD_MOST = 16 };
-
-typedef struct {
-    const Param *array[HELD_MOST];
-    int n;
-} HeldArrays;
-
 static bool takes_place(HeldArrays *held, const Expr *let)
 {
     for (int i = 0; i < held->n; i++)
@@ -564,35 +574,80 @@ static bool takes_place(HeldArrays *held, const Expr *let)
     return false;
 }
 
-// The bytes of the arrays that a function names. Two steps of a loop are written out, as
-// is the first of prefixes that are rows, so the arrays that it changes, and those that a
-// step names, are there twice.
-static int64_t held_bytes(HeldArrays *held, const Expr *e)
+// The bytes of an array that a let names; those of a loop are its state's.
+static int64_t name_bytes(HeldArrays *held, const Expr *let)
 {
-    int64_t bytes = 0;
-    for (; e->kind == E_LET; e = e->arg[1]) {
-        const bool loop = is_loop_of_arrays(e->arg[0]);
-        if (loop)
-            bytes += 2 * (bytes_of(e->param->type) +
-                          held_bytes(&(HeldArrays){.n = 0}, e->arg[0]->fun->arg[0]));
-        if (loop || e->param->type->kind != T_ARRAY || takes_place(held, e))
-            continue;
-        bytes += bytes_of(e->param->type);
-        if (held->n < HELD_MOST)
-            held->array[held->n++] = e->param;
-    }
-    return scans_rows(e) ? bytes + steps_bytes(e) : bytes;
+    if (let->param->type->kind != T_ARRAY || is_loop_of_arrays(let->arg[0]) ||
+        takes_place(held, let))
+        return 0;
+    if (held->n < HELD_MOST)
+        held->array[held->n++] = let->param;
+    return bytes_of(let->param->type);
 }
 
-int64_t steps_bytes(const Expr *scan)
+// How often the step of a loop is written out: two, each of which knows which state it
+// reads, and the last of an odd number; the first of prefixes that are rows, and the
+// others.
+static int64_t times_written(const Expr *loop)
 {
-    return 2 * held_bytes(&(HeldArrays){.n = 0}, scan->fun->arg[0]);
+    int64_t steps = 0;
+    if (scans_rows(loop))
+        return 2;
+    arith_is_const(loop->num[0], &steps);
+    return (steps > 1 ? 2 : 0) + steps % 2;
+}
+
+// The bytes of the arrays of a group: of its prefixes, of the states of its loops, and, if
+// it holds what it makes, of the arrays that it names. All but the states are there once
+// for each time that the step they are of is written out. held: NULL within what each item
+// does by itself.
+static int64_t group_bytes(const Expr *e, bool hold, HeldArrays *held)
+{
+    const bool loop = held && is_shared_loop(e), steps = loop || (held && scans_rows(e));
+    int64_t bytes = prefix_bytes(e, hold, held);
+    if (loop && type_holds_array(e->type))
+        bytes += 2 * bytes_of(e->type);
+    if (held && hold && e->kind == E_LET)
+        bytes += name_bytes(held, e);
+    for (int i = 0; i < e->narg; i++)
+        bytes += group_bytes(e->arg[i], hold, held);
+    if (steps)
+        return bytes + steps_bytes(e, hold);
+    return e->fun ? bytes + group_bytes(e->fun->arg[0], hold, NULL) : bytes;
+}
+
+int64_t steps_bytes(const Expr *loop, bool hold)
+{
+    HeldArrays held = {.loop = loop};
+    const int64_t step = group_bytes(loop->fun->arg[0], hold, &held);
+    return times_written(loop) * MIN(step, BYTES_MOST);
+}
+
+int64_t steps_words(const Expr *e, bool steps)
+{
+    enum { WORDS = 1024 * 9 / 8, ARRAYS = 5 << 10 }; // each begins at a multiple of 1,024
+    const bool loop = is_shared_loop(e) || scans_rows(e), prefix = expr_is(e, P_SCAN);
+    int64_t bytes = 0;
+    if (steps && chain_shares(e))
+        bytes = WORDS * bytes_of(prefix ? e->type->elem : e->type) + (prefix ? ARRAYS : 0);
+    for (int i = 0; i < e->narg; i++)
+        bytes += steps_words(e->arg[i], steps);
+    if (!e->fun)
+        return bytes;
+    const int64_t within = steps_words(e->fun->arg[0], steps || loop);
+    return bytes + (loop ? times_written(e) : 1) * MIN(within, BYTES_MOST);
 }
 
 int64_t chain_bytes(const Expr *map)
 {
     map = chain_map(map);
     HeldArrays held = {{map->fun->params[0]}, 1};
-    return bytes_of(map->arg[0]->type->elem) + scan_bytes(map->fun->arg[0], true) +
-           held_bytes(&held, map->fun->arg[0]);
+    return bytes_of(map->arg[0]->type->elem) + group_bytes(map->fun->arg[0], true, &held);
+}
+
+int64_t chain_scan_bytes(const Expr *map)
+{
+    return chain_holds(map)
+               ? chain_bytes(map)
+               : group_bytes(chain_map(map)->fun->arg[0], false, &(HeldArrays){.n = 0});
 }

@@ -30,7 +30,15 @@ bool is_group_loop(const Expr *expr);
 // Prefixes that are arrays, each made of the one before by a map: the items of a group make
 // one after the other.
 bool scans_rows(const Expr *expr);
-int64_t steps_bytes(const Expr *scan);  // of arrays that they name
+// Is it such a loop, or one of numbers whose steps fold, when a group does what is around
+// it?
+bool is_shared_loop(const Expr *expr);
+// What a group has in local memory for the steps of one of these, but for its state; hold:
+// with the arrays that they name.
+int64_t steps_bytes(const Expr *loop, bool hold);
+// What more than 256 items need beyond that, and folds, each time a step is written out;
+// steps: it is one.
+int64_t steps_words(const Expr *expr, bool steps);
 bool chain_scans_rows(const Expr *map); // does the function of a chain give such prefixes?
 // Does such a body name arrays that a loop changes, or that are made and read again? They
 // are the group's, which holds them.
@@ -72,8 +80,9 @@ int64_t
 scan_elem_bytes(const Expr *expr); // of a prefix that items may share; 0: it is none
 int64_t shared_fold_bytes(const Expr *expr); // of a fold's result; 0: items do not share it
 int64_t scan_row_length(const Expr *map);    // of prefixes of rows; 0: it is no map of them
-int64_t chain_scan_bytes(const Expr *map);   // that a group must hold for prefixes
-enum { SCAN_MORE = 1200 };                   // elements more of a prefix by up to 256 items
+// What a group must have in local memory, whether it holds what it makes or not.
+int64_t chain_scan_bytes(const Expr *map);
+enum { SCAN_MORE = 1200 }; // elements more of a prefix by up to 256 items
 
 // item.c: an element, or a row, of what a param names; for expr_count.
 bool reads_element(const Expr *expr, const void *param);

@@ -453,11 +453,18 @@ bool array_is_large(const Type *type, int64_t least)
     return n >= least;
 }
 
+static bool fills_rows(const Expr *expr, const void *none)
+{
+    return expr_is(expr, P_SCAN) || is_loop_of_arrays(expr);
+}
+
 bool is_row_stage(const Expr *expr, const void *user)
 {
     const RowStages *wanted = user;
     const bool loop = wanted->loops && expr_is(expr, P_ITERATE) &&
                       arith_is_const(expr->num[0], NULL); // steps are launched
+    if (loop && wanted->loops == LOOPS_ALL && expr_find(expr->fun, fills_rows, NULL))
+        return true;
     if (wanted->folds &&
         (nest_is_long(expr, wanted->least) ||
          (expr_is(expr, P_MAP) && expr_find(expr->fun, is_long_nest, &wanted->least))))
@@ -556,7 +563,7 @@ static MapResult result_of(const Expr *body)
 
 Expr *rule_hoistStage(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    const RowStages wanted = {args->at[0], args->at[1] != 0, args->at[2], args->at[3] != 0};
+    const RowStages wanted = {args->at[0], args->at[1], args->at[2], args->at[3] != 0};
     Common c = {.rw = rw, .map = at};
     if (!is_dims(at, P_MAP, 1))
         return NULL;

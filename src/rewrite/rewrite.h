@@ -110,10 +110,11 @@ bool is_nest(const Expr *expr, const void *none);
 // What is stored for each row: scatters, loops and folds by key, of arrays of so many
 // scalars; and, unless it is 0, other arrays of `again` scalars that are read again and
 // again.
+// Loops are those of arrays, or all, those of numbers whose steps have prefixes or loops of
+// arrays, too.
+enum { LOOPS_NONE, LOOPS_ARRAYS, LOOPS_ALL };
 typedef struct {
-    int64_t least;
-    bool loops;
-    int64_t again;
+    int64_t least, loops, again;
     bool folds; // and folds and prefixes of rows, too
 } RowStages;
 

@@ -85,9 +85,9 @@ static Expr *mapped(const RowNames *rows, const Expr *value)
                     n > 1 ? make_zip(rw, 1, part, n) : part[0]);
 }
 
-// The same, of each component of a tuple; names on the way are of all rows. NULL: they are
-// too many.
-static Expr *spread(RowNames *rows, const Expr *value)
+// The same, of each component of a tuple; names on the way are of all rows. type: the
+// value's, which may be new. NULL: they are too many.
+static Expr *spread(RowNames *rows, const Expr *value, const Type *type)
 {
     Rewrite *rw = rows->rw;
     Expr *item[PARTS_MAX];
@@ -96,14 +96,14 @@ static Expr *spread(RowNames *rows, const Expr *value)
         Expr *held = mapped(rows, value->arg[0]);
         rows->name[rows->n] = value->param;
         rows->all[rows->n++] = use(rw, all);
-        Expr *rest = spread(rows, value->arg[1]);
+        Expr *rest = spread(rows, value->arg[1], type);
         return rest ? expr_let(rw->ir, all, held, rest) : NULL;
     }
     if (value->kind == E_LET)
         return NULL;
     if (value->kind != E_TUPLE)
-        return value->type->kind == T_TUPLE ? make1(rw, P_UNZIP, mapped(rows, value))
-                                            : mapped(rows, value);
+        return type->kind == T_TUPLE ? make1(rw, P_UNZIP, mapped(rows, value))
+                                     : mapped(rows, value);
     for (int i = 0; i < value->narg; i++)
         item[i] = rows->counts && rows->counts[i] ? copy_of(rw, value->arg[i])
                                                   : mapped(rows, value->arg[i]);
@@ -130,7 +130,7 @@ static Expr *step_of_all(Rewrite *rw, const Expr *at, const Expr *loop, const bo
     rows.name[rows.n] = at->fun->params[0];
     rows.all[rows.n++] = copy_of(rw, at->arg[0]);
     Expr *value = n > 1 ? expr_tuple(rw->ir, own, n) : own[0];
-    return spread(&rows, call_all(rw, loop->fun, (const Expr *[]){value}));
+    return spread(&rows, call_all(rw, loop->fun, (const Expr *[]){value}), type);
 }
 
 // Does component i count from the same number for each row?
@@ -153,8 +153,8 @@ Expr *rule_iterateRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
         counts[i] = n > 1 && is_counter(loop, i);
     RowNames rows = {rw, {at->fun->params[0]}, {copy_of(rw, at->arg[0])}, 1, counts};
     Param *state = fresh(rw, "state"), *end = fresh(rw, "end");
-    Expr *first =
-        spread(&rows, operand_of(rw, at->fun->arg[0], loop, start_value(rw, loop->arg[0])));
+    Expr *first = spread(
+        &rows, operand_of(rw, at->fun->arg[0], loop, start_value(rw, loop->arg[0])), type);
     Expr *step = step_of_all(rw, at, loop, counts, state);
     if (!first || !step)
         return NULL;

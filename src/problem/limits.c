@@ -262,3 +262,57 @@ void limits_set(ProblemData *data, const ProblemData *nudged, bool bounded, bool
     if (bounded || data->diverged)
         each_bound(data, pass);
 }
+
+// How many elements a changed last bit takes further than the tolerance, and integers how
+// far at most.
+static void far_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
+{
+    double x[CHUNK], e[CHUNK];
+    const bool floating = scalar_info[pass->buffer->scalar].floating;
+    pass_unpack(pass->buffer->scalar, pass->raw, at, n, x);
+    pass_unpack(pass->buffer->scalar, pass->buffer->expect, at, n, e);
+    for (int64_t k = 0; k < n; k++) {
+        found->count += difference(x[k], e[k], pass->scale) > pass->tolerance;
+        if (!floating)
+            found->most = fmax(found->most, fabs(x[k] - e[k]));
+    }
+}
+
+// Another order turns about as many decisions as the changed bits did: a few elements may
+// be anything, or, where most differ (as the counts of a histogram), all by so much. One
+// element in 4,096, up to 16, may differ where none did.
+static void spare(RunnerBuffer *b, Found far, Arena *arena)
+{
+    enum { FEW = 64, RARE = 4096, RARE_MOST = 16 };
+    const bool few = FEW * far.count <= b->count;
+    if (few || scalar_info[b->scalar].floating || !scalar_info[b->scalar].integer) {
+        const double most = fmax(MARGIN * (double)far.count, (double)(b->count / RARE));
+        b->spared =
+            (int64_t)(far.count ? fmin(most, (double)b->count) : fmin(most, RARE_MOST));
+        return;
+    }
+    float *bound = arena_shared(arena, (size_t)b->count * sizeof *bound);
+    for (int64_t i = 0; i < b->count; i++)
+        bound[i] = float_above(MARGIN * far.most);
+    b->bound = bound;
+}
+
+void limits_spare(ProblemData *data, const ProblemData *nudged, Arena *arena)
+{
+    for (int k = data->ninput; k < data->nbuffer; k++) {
+        RunnerBuffer *b = &data->buffer[k];
+        const bool floating = scalar_info[b->scalar].floating;
+        RefPass pass = {.chunk = far_chunk, .buffer = b, .raw = nudged->buffer[k].expect};
+        pass.scale = floating ? check_scale(b->scalar, b->expect, b->count) : 1;
+        pass.tolerance = floating ? data->tolerance : 0;
+        spare(b, pass_run(pass), arena);
+    }
+}
+
+int64_t limits_spared(const ProblemData *data)
+{
+    int64_t spared = 0;
+    for (int k = data->ninput; k < data->nbuffer; k++)
+        spared += data->buffer[k].spared;
+    return spared;
+}

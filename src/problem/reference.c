@@ -426,27 +426,32 @@ static bool is_bounded(const ProblemData *data)
 }
 
 // Where a program makes steps, bounds are not wider than what rounding can do; without
-// bounds, that is the tolerance.
-static void settle_steps(const Problem *problem, ProblemData *const *data, int n,
-                         RefSite *site, Arena *arena)
+// bounds, that is the tolerance, and elements that decisions change may differ.
+static void settle_rounding(const Problem *problem, ProblemData *const *data, int n,
+                            RefSite *site, Arena *arena)
 {
     const Expr *body = problem->bound->main->body;
-    if (!expr_find(body, is_stepped, NULL) || n == 0)
+    const bool steps = expr_find(body, is_stepped, NULL), decides = expr_decides(body);
+    const bool bounded = n > 0 && is_bounded(data[0]);
+    if (n == 0 || !(steps || (decides && !bounded)))
         return;
-    const bool continuous = !expr_decides(body), bounded = is_bounded(data[0]);
     AutoArena *scratch = arena_new();
     ProblemData **nudged = NEW_ARRAY(scratch, ProblemData *, n);
     bool narrow = bounded;
     for (int k = 0; bounded && k < n; k++)
-        narrow &= !limits_are_wide(data[k], continuous);
+        narrow &= !limits_are_wide(data[k], !decides);
     if (narrow)
         return;
-    for (int k = 0; !bounded && k < n; k++)
+    for (int k = 0; !bounded && steps && k < n; k++)
         limits_diverged(data[k], arena);
     n = run_nudged(problem, bounded ? AS_KERNELS : without_bounds(problem), data, n, nudged,
                    site, scratch);
-    for (int k = 0; k < n; k++)
-        limits_set(data[k], nudged[k], bounded, continuous);
+    for (int k = 0; k < n; k++) {
+        if (steps)
+            limits_set(data[k], nudged[k], bounded, !decides);
+        if (!bounded && decides)
+            limits_spare(data[k], nudged[k], arena);
+    }
 }
 
 bool reference_by_kernel(const Problem *problem, ProblemData *data)
@@ -513,6 +518,10 @@ static const char *tell(const Problem *problem, const ProblemData *data, const c
     if (data->diverged)
         how = arena_printf(arena, "%s; %lld are undecided: their steps diverge", how,
                            (long long)data->diverged);
+    const int64_t spared = limits_spared(data);
+    if (spared)
+        how = arena_printf(arena, "%s, but for %lld, as rounding may turn decisions", how,
+                           (long long)spared);
     return problem->bound->math == MATH_STRICT
                ? arena_printf(arena, "%s; not to the bit, because of %s", how,
                               strict_exception(problem))
@@ -580,7 +589,7 @@ static bool compute_at(const Problem *problem, ProblemData *data, RefSite *site,
         return false;
     if (!bounded)
         settle_folds(problem, &data, 1);
-    settle_steps(problem, &data, 1, site, arena);
+    settle_rounding(problem, &data, 1, site, arena);
     if (problem_is_strict(problem)) {
         *how = arena_printf(arena, "%s; every point must give its bits", *how);
         return settle_strict(problem, data, site, arena, diags);
@@ -625,7 +634,7 @@ static int more_at(const Problem *problem, int n, ProblemData *const *data, RefS
     if (!strict && !bounded)
         settle_folds(problem, data, n);
     if (!strict)
-        settle_steps(problem, data, n, site, arena);
+        settle_rounding(problem, data, n, site, arena);
     return n;
 }
 

@@ -156,6 +156,39 @@ static void test_diverging(void **state)
     arena_free(arena);
 }
 
+// Without bounds a program that decides spares elements of which a changed bit turns the
+// decision, or lets integers that all change differ by more than that; else none.
+static void test_spared(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t spared;
+        float bound;
+    } programs[] = {
+        {"map(\\x -> if x > 100.5 then 2.0 * x else x, a)", 0, 0},
+        {"map(\\x -> if x * 3.0 > 6.0 then 2.0 else 1.0, a)", 32, 0},
+        {"map(\\x -> int(floor(x * 3.0)), a)", 0, 32},
+    };
+    for (int k = 0; k < COUNTOF(programs); k++) {
+        Arena *arena = arena_new();
+        const char *how;
+        double a[N];
+        for (int i = 0; i < N; i++)
+            a[i] = k == 1 ? 2.0 + (i > 0) * (i % 2 ? 1 : -1) : (float)(i / 3.0);
+        ProblemData *data = judged_in(
+            1e-15, arena_printf(arena, "def p(a: [N]float) = %s", programs[k].text), a,
+            arena, &how);
+        const RunnerBuffer *out = &data->buffer[data->ninput];
+        assert_non_null(strstr(how, "bounds would take long"));
+        assert_int_equal(out->spared, programs[k].spared);
+        assert_int_equal(out->bound != NULL, programs[k].bound > 0);
+        assert_true(!out->bound || out->bound[0] >= programs[k].bound);
+        assert_int_equal(strstr(how, "may turn decisions") != NULL, out->spared > 0);
+        arena_free(arena);
+    }
+}
+
 static void test_decisions(void **state)
 {
     (void)state;
@@ -388,16 +421,12 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rounding),
-                                       cmocka_unit_test(test_any_order),
-                                       cmocka_unit_test(test_no_bounds),
-                                       cmocka_unit_test(test_decisions),
-                                       cmocka_unit_test(test_keys),
-                                       cmocka_unit_test(test_beyond),
-                                       cmocka_unit_test(test_indices),
-                                       cmocka_unit_test(test_chaos),
-                                       cmocka_unit_test(test_diverging),
-                                       cmocka_unit_test(test_limits),
-                                       cmocka_unit_test(test_slow_small_sizes)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rounding),  cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_no_bounds), cmocka_unit_test(test_decisions),
+        cmocka_unit_test(test_keys),      cmocka_unit_test(test_beyond),
+        cmocka_unit_test(test_indices),   cmocka_unit_test(test_chaos),
+        cmocka_unit_test(test_diverging), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_spared),    cmocka_unit_test(test_slow_small_sizes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

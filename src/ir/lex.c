@@ -141,11 +141,20 @@ static void push_float(Lexer *l, size_t start)
     push(l, lost ? TOK_BAD : TOK_FLOAT, start)->number = number;
 }
 
-static void push_integer(Lexer *l, size_t start)
+static int digit_of(char c)
+{
+    return is_digit(c)            ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+// The digits of an integer from `digits` on.
+static void push_integer(Lexer *l, size_t start, size_t digits, int base)
 {
     int64_t integer = 0;
-    for (size_t i = start; i < l->at && integer <= integer_max; i++)
-        integer = integer * 10 + (l->source->text[i] - '0');
+    for (size_t i = digits; i < l->at && integer <= integer_max; i++)
+        integer = integer * base + digit_of(l->source->text[i]);
     bool lost = integer > integer_max;
     if (lost)
         diag_error(l->diags, span_from(l, start), "P003",
@@ -153,22 +162,36 @@ static void push_integer(Lexer *l, size_t start)
     push(l, lost ? TOK_BAD : TOK_INT, start)->integer = integer;
 }
 
+// 0x and digits of base 16, as bit patterns are written.
+static bool take_hexadecimal(Lexer *l)
+{
+    if (peek(l, 0) != '0' || peek(l, 1) != 'x' || digit_of(peek(l, 2)) < 0)
+        return false;
+    for (l->at += 2; digit_of(peek(l, 0)) >= 0; l->at++)
+        ;
+    return true;
+}
+
 static void lex_number(Lexer *l)
 {
-    size_t start = l->at;
-    bool component = l->out.len && l->out.at[l->out.len - 1].kind == TOK_DOT;
-    take_digits(l);
-    bool floating = !component && take_fraction(l);
+    const size_t start = l->at;
+    const bool component = l->out.len && l->out.at[l->out.len - 1].kind == TOK_DOT;
+    const bool hexadecimal = !component && take_hexadecimal(l);
+    if (!hexadecimal)
+        take_digits(l);
+    const bool floating = !component && !hexadecimal && take_fraction(l);
     if (take_junk(l, component)) {
         Span span = span_from(l, start);
         diag_error(l->diags, span, "P002",
-                   "`%.*s` is not a number; write 1, 1.0 or 1e-3, without a suffix",
+                   "`%.*s` is not a number; write 1, 0x1f, 1.0 or 1e-3, without a suffix",
                    (int)MIN(span.end - span.start, 40), l->source->text + start);
         push(l, TOK_BAD, start);
     } else if (floating) {
         push_float(l, start);
+    } else if (hexadecimal) {
+        push_integer(l, start, start + 2, 16);
     } else {
-        push_integer(l, start);
+        push_integer(l, start, start, 10);
     }
 }
 

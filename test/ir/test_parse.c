@@ -287,6 +287,7 @@ static const Canonical canonical[] = {
     {"f |> pow(2)", "pow(2, f)"},
     {"- 1 + -i", "-1 + -i"},
     {"1.50 + 1e2 + 0.1e-6 + 007", "1.5 + 100.0 + 1e-07 + 7"},
+    {"0x1F + 0xedb88320 + 0x00", "31 + 3988292384 + 0"},
     {"let i = 1 in i", "let i2 = 1 in i2"},
 };
 
@@ -597,6 +598,9 @@ static const Wrong wrong[] = {
     {BODY("1e400"), "P003", 3, 1, "does not fit"},
     {BODY("1e-400"), "P003", 3, 1, "does not fit"},
     {BODY("9007199254740993"), "P003", 3, 1, "2^53"},
+    {BODY("0x20000000000001"), "P003", 3, 1, "2^53"},
+    {BODY("0x1g"), "P002", 3, 1, "`0x1g` is not a number"},
+    {BODY("0x"), "P002", 3, 1, "`0x` is not a number"},
     {BODY("a @ b"), "P001", 3, 3, "@"},
     {BODY("\"text\""), "P001", 3, 1, "c\"...\""},
     {BODY("a + \xc3\xa9"), "P001", 3, 5, "ASCII"},

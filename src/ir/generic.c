@@ -3,9 +3,10 @@
 // Defs that leave lengths and types of scalars open: each call gets a copy for the types of
 // its arguments.
 //
-//   method  a name that is all of a parameter's length, or its scalar type, is what the
-//           argument has there; the copy is inferred like any def that is written where it
-//           is called, so that a type that does not fit is reported there
+//   method  a name that is alone in a parameter's length, as A in [A] or [2*A + 1], or its
+//           scalar type, is what the argument has there; the copy is inferred like any def
+//           that is written where it is called, so that a type that does not fit is
+//           reported there
 
 #include "ir/internal.h"
 
@@ -17,14 +18,28 @@ Instance instance_new(Ir *ir, const Function *of)
     return instance;
 }
 
+// What a name is where a length `c*name + d` is the value; NULL: the length is no such.
+static const Arith *solved(ArithCtx *c, const Arith *length, const Arith *name,
+                           const Arith *value)
+{
+    int64_t at0, at1;
+    if (!arith_is_const(arith_subst(c, length, name, arith_const(c, 0)), &at0) ||
+        !arith_is_const(arith_subst(c, length, name, arith_const(c, 1)), &at1) ||
+        at1 <= at0 ||
+        !arith_equal(c, length, arith_addc(c, arith_mulc(c, name, at1 - at0), at0)))
+        return NULL;
+    return arith_div(c, arith_addc(c, value, -at0), arith_const(c, at1 - at0));
+}
+
 void instance_match(Instance *instance, const Type *param, const Type *argument)
 {
     const Function *f = instance->of;
+    ArithCtx *c = instance->ir->arith;
     if (param->kind == T_ARRAY && argument->kind == T_ARRAY) {
         for (int i = 0; i < f->ngeneric; i++)
-            if (f->generic[i].size && f->generic[i].size == param->len &&
-                !instance->size[i])
-                instance->size[i] = argument->len;
+            if (f->generic[i].size && !instance->size[i])
+                instance->size[i] =
+                    solved(c, param->len, f->generic[i].size, argument->len);
         instance_match(instance, param->elem, argument->elem);
         return;
     }

@@ -461,7 +461,18 @@ static void test_open_defs(void **state)
     const Binding size[] = {{"N", 5}, {"M", 7}};
     assert_non_null(ir_bind(c.program, size, 2, &c.diags));
     unload(&c);
-    open_fails("size N def f[A](a: [2*A]float) = a def main(a: [N]float) = f(a)", "T026",
+    load(&c,
+         "size N\n"
+         "def down[A, t](a: [2*A][2*A]t): [A][A]t = array2(A, A, \\i j -> a[2*i][2*j])\n"
+         "def inner[A, t](a: [A + 2]t): [A]t = array(A, \\i -> a[i + 1])\n"
+         "def main(a: [4*N][4*N]float) = map(inner, down(down(a)))\n");
+    if (!c.ok)
+        fail_msg("%s", messages(&c));
+    assert_string_equal(type_text(c.program->main->result, c.ir->arena), "[N][N - 2]float");
+    unload(&c);
+    open_fails("size N def f[A](a: [2*A]float) = a def main(a: [N]float) = f(a)", "T004",
+               "must be [2*(N/2)]float, not [N]float");
+    open_fails("size N def f[A](a: [A*A]float) = a def main(a: [N]float) = f(a)", "T026",
                "do not determine `A` of `f`");
     open_fails(
         "size N def f[A, t](a: [A]t, b: [A]t) = a def main(a: [N]float, b: [N]int) = "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the interpreter refuses: an index outside its array, a scatter that is no
-// permutation, a division by zero. `check` tells what is refused whatever the inputs are:
+// permutation, a division by zero. `check` tells what is refused of all inputs that it tries:
 // at the same place, with the same numbers, for inputs drawn twice and for integers that
 // are all one number. It does not look at sizes that would keep a reader waiting.
 
@@ -76,7 +76,7 @@ bool problem_never_refused(const Problem *problem, Diags *diags)
                  strcmp(other->message, first->message) == 0;
     }
     if (always)
-        diag_error(diags, first->span, first->code, "%s, whatever the inputs are",
+        diag_error(diags, first->span, first->code, "%s, for all inputs that were tried",
                    first->message);
     return !always;
 }

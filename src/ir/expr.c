@@ -252,6 +252,11 @@ void expr_each(const Expr *expr, void (*visit)(const Expr *expr, void *user), vo
         expr_each(expr->arg[i], visit, user);
 }
 
+bool expr_is_op(const Expr *expr, Op op)
+{
+    return expr->kind == E_OP && expr->op == op;
+}
+
 bool expr_is(const Expr *expr, Pattern pattern)
 {
     return expr->kind == E_PATTERN && expr->pattern == pattern;

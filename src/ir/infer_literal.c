@@ -37,7 +37,7 @@ bool infer_has_floating(const Expr *e)
 {
     if (e->kind == E_LITERAL)
         return e->floating;
-    for (int i = e->kind == E_OP && e->op == OP_SELECT; i < e->narg; i++)
+    for (int i = expr_is_op(e, OP_SELECT); i < e->narg; i++)
         if (infer_has_floating(e->arg[i]))
             return true;
     return false;
@@ -51,7 +51,7 @@ bool infer_of_sizes(const Infer *in, const Expr *e)
 static bool has_float_operation(const Expr *e)
 {
     bool found = e->kind == E_OP && op_info[e->op].types == TY_FLOAT;
-    for (int i = e->kind == E_OP && e->op == OP_SELECT; i < e->narg && !found; i++)
+    for (int i = expr_is_op(e, OP_SELECT); i < e->narg && !found; i++)
         found = has_float_operation(e->arg[i]);
     return found;
 }
@@ -116,8 +116,8 @@ Expr *infer_pin_value(Infer *in, Expr *e)
     if (infer_is_count(in, e))
         return infer_pin_counts(in, e);
     bool follows = infer_follows(in, e);
-    for (int i = e->kind == E_OP && e->op == OP_SELECT;
-         i < e->narg && (follows || e->kind == E_TUPLE); i++)
+    for (int i = expr_is_op(e, OP_SELECT); i < e->narg && (follows || e->kind == E_TUPLE);
+         i++)
         e->arg[i] = infer_pin_value(in, e->arg[i]);
     return follows && e->kind == E_LITERAL ? pin_literal(in, e, type_scalar(S_INT)) : e;
 }

@@ -234,6 +234,7 @@ bool op_is_rounded(Op op);
 // + * min max: the order of several does not matter but for rounding, and work-items can
 // each update a number in memory by one (emit/update.c).
 bool op_updates(Op op);
+bool op_joins(Op op); // those, && and ||: associative and commutative, of one type
 // False, and nothing set, if no row has that text.
 bool math_find(const char *text, Math *math);
 
@@ -352,6 +353,7 @@ bool expr_calls(const Expr *expr, ExprTest *holds, const void *of);
 // In that order, too.
 void expr_each(const Expr *expr, void (*visit)(const Expr *expr, void *user), void *user);
 bool expr_is(const Expr *expr, Pattern pattern); // in any number of dimensions
+bool expr_is_op(const Expr *expr, Op op);
 bool expr_is_use(const Expr *expr, const void *param);
 const Expr *expr_behind_lets(const Expr *expr); // what follows all of them
 const Expr *expr_behind_gets(const Expr *expr); // what they take components of

@@ -69,6 +69,11 @@ bool op_updates(Op op)
     return op == OP_ADD || op == OP_MUL || op == OP_MINIMUM || op == OP_MAXIMUM;
 }
 
+bool op_joins(Op op)
+{
+    return op_updates(op) || op == OP_AND || op == OP_OR;
+}
+
 bool math_find(const char *text, Math *math)
 {
     int i = FIND(math_info, MATHS, text, text);

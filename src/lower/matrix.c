@@ -38,7 +38,7 @@ static bool is_place(const MatrixFold *m, const Expr *e, int side)
 // tile[place][k] or tile[k][place], converted or not.
 static bool find_tile(MatrixFold *m, const Expr *e, int side)
 {
-    if (e->kind == E_OP && e->op == OP_FLOAT)
+    if (expr_is_op(e, OP_FLOAT))
         e = e->arg[0];
     if (e->kind != E_AT || e->arg[0]->kind != E_AT || e->arg[0]->arg[0]->kind != E_PARAM)
         return false;
@@ -75,8 +75,8 @@ static bool find_fold(MatrixFold *m, const Expr *expr)
         sum->arg[0]->index != 0 || !is_param(sum->arg[0]->arg[0], m->p))
         return false;
     const Expr *product = sum->arg[1];
-    return product->kind == E_OP && product->op == OP_MUL &&
-           find_tile(m, product->arg[0], 0) && find_tile(m, product->arg[1], 1);
+    return expr_is_op(product, OP_MUL) && find_tile(m, product->arg[0], 0) &&
+           find_tile(m, product->arg[1], 1);
 }
 
 // The row or column of an output of the item; NULL: it is no index.

@@ -31,16 +31,11 @@ static bool is_known(const Expr *number)
     return number->kind == E_NUM || number->kind == E_LITERAL;
 }
 
-static bool is_op(const Expr *expr, Op op)
-{
-    return expr->kind == E_OP && expr->op == op;
-}
-
 // As inside_of makes it, or who wrote the program did.
 static bool is_inside(const Rewrite *rw, const Expr *index, const Arith *len)
 {
-    const Expr *low = is_op(index, OP_MINIMUM) ? index->arg[0] : NULL;
-    return low && is_op(low, OP_MAXIMUM) && low->arg[1]->kind == E_NUM &&
+    const Expr *low = expr_is_op(index, OP_MINIMUM) ? index->arg[0] : NULL;
+    return low && expr_is_op(low, OP_MAXIMUM) && low->arg[1]->kind == E_NUM &&
            arith_nonneg(rw->ir->arith, low->arg[1]->num[0]) &&
            index->arg[1]->kind == E_NUM &&
            arith_lt(rw->ir->arith, index->arg[1]->num[0], len);
@@ -49,8 +44,8 @@ static bool is_inside(const Rewrite *rw, const Expr *index, const Arith *len)
 // As not_zero makes it.
 static bool is_not_zero(const Expr *divisor)
 {
-    return divisor->kind == E_LET && is_op(divisor->arg[1], OP_SELECT) &&
-           is_op(divisor->arg[1]->arg[0], OP_EQ);
+    return divisor->kind == E_LET && expr_is_op(divisor->arg[1], OP_SELECT) &&
+           expr_is_op(divisor->arg[1]->arg[0], OP_EQ);
 }
 
 static Expr *inside_of(Rewrite *rw, Expr *index, const Arith *len)

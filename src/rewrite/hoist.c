@@ -57,7 +57,7 @@ bool loop_folds(const Expr *expr, int64_t least)
                                arith_is_const(expr->num[0], NULL)
                            ? expr_behind_lets(expr->fun->arg[0])
                            : NULL;
-    return step && !(step->kind == E_OP && step->op == OP_SELECT) &&
+    return step && !expr_is_op(step, OP_SELECT) &&
            expr_find(expr->fun, is_long_nest, &least);
 }
 

@@ -15,12 +15,6 @@
 
 #include <math.h>
 
-static bool commutes(Op op)
-{
-    return op == OP_ADD || op == OP_MUL || op == OP_MINIMUM || op == OP_MAXIMUM ||
-           op == OP_AND || op == OP_OR || op == OP_EQ || op == OP_NE;
-}
-
 // Commuting ---------------------------------------------------------------------------
 
 // Names that stand for each other on the two sides.
@@ -60,7 +54,7 @@ static bool same_swapped(const Expr *a, const Expr *b, const Swap *swap)
     for (int i = 0; i < a->narg; i++)
         same = same && same_swapped(a->arg[i], b->arg[i], swap);
     bool turns = a->kind == E_OP
-                     ? commutes(a->op)
+                     ? op_joins(a->op) || a->op == OP_EQ || a->op == OP_NE
                      : a->kind == E_CALL && a->callee->body &&
                            symmetric_function(a->callee->body, a->callee->params);
     return same || (a->narg == 2 && turns && same_swapped(a->arg[0], b->arg[1], swap) &&
@@ -343,12 +337,6 @@ static bool parts_agree(Rewrite *rw, const Expr *fold, const Expr *sample)
     return agrees(rw->ir, &law, type_leaves(elem_type));
 }
 
-// What a fold gives, and what it is given: one type of scalars, or tuples of them.
-static bool one_plain_type(Ir *ir, const Type *a, const Type *b)
-{
-    return !type_holds_array(a) && type_equal(ir->arith, a, b);
-}
-
 // What is known of a fold with that pattern and start value; copies of its function keep
 // it.
 struct FoldLaw {
@@ -363,8 +351,8 @@ static bool try_parts(const Expr *fold, const Expr *sample)
     const Type *to = expr_is(fold, P_SCAN) ? fold->type->elem : fold->type;
     Rewrite rw = {ir_new(), NULL};
     bool parts =
-        !adds_up_others(fold->fun) &&
-        one_plain_type(rw.ir, to, data_of(fold)->type->elem) &&
+        !adds_up_others(fold->fun) && !type_holds_array(to) &&
+        type_equal(rw.ir->arith, to, data_of(fold)->type->elem) &&
         (parts_agree(&rw, fold, NULL) || (sample && parts_agree(&rw, fold, sample)));
     ir_free(rw.ir);
     return parts;

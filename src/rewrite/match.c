@@ -47,11 +47,6 @@ bool divides(Rewrite *rw, int64_t n, const Arith *len)
     return n > 0 && missing(rw, len, n) == num(rw, 0);
 }
 
-static bool commutes(Op op)
-{
-    return op_updates(op) || op == OP_AND || op == OP_OR;
-}
-
 int element_component(const Expr *expr, const Param *elem)
 {
     if (expr_is_use(expr, elem))
@@ -62,7 +57,7 @@ int element_component(const Expr *expr, const Param *elem)
 int combined(const Expr *f, int i)
 {
     const Expr *body = i >= 0 && f->arg[0]->kind == E_TUPLE ? f->arg[0]->arg[i] : f->arg[0];
-    for (int k = 0; k < body->narg && body->kind == E_OP && commutes(body->op); k++) {
+    for (int k = 0; k < body->narg && body->kind == E_OP && op_joins(body->op); k++) {
         const Expr *was = body->arg[1 - k];
         if (i < 0 ? expr_is_use(was, f->params[0])
                   : was->kind == E_GET && was->index == i &&
@@ -133,21 +128,10 @@ bool keeps_order(const Expr *reduce)
            !adds_up_tuple(reduce) && !is_commutative(reduce);
 }
 
-static bool symmetric(const Expr *body, Param *const *param)
-{
-    if (body->narg != 2 ||
-        !((expr_is_use(body->arg[0], param[0]) && expr_is_use(body->arg[1], param[1])) ||
-          (expr_is_use(body->arg[0], param[1]) && expr_is_use(body->arg[1], param[0]))))
-        return false;
-    if (body->kind == E_CALL)
-        return body->callee->body && symmetric(body->callee->body, body->callee->params);
-    return body->kind == E_OP && commutes(body->op);
-}
-
 bool is_operation(const Expr *reduce)
 {
     return type_is_scalar(reduce->type) && is_regroupable(reduce) &&
-           symmetric(reduce->fun->arg[0], reduce->fun->params);
+           combined(reduce->fun, -1) >= 0;
 }
 
 bool reduce_shares(const Expr *reduce)

@@ -52,7 +52,7 @@ static bool only_place(const MatrixStaging *m, const Expr *e, int side)
 // What a conversion to float is of; S_FLOAT: it is none.
 static Scalar converted(const Expr *e)
 {
-    return e->kind == E_OP && e->op == OP_FLOAT && e->arg[0]->type->kind == T_SCALAR
+    return expr_is_op(e, OP_FLOAT) && e->arg[0]->type->kind == T_SCALAR
                ? e->arg[0]->type->scalar
                : S_FLOAT;
 }
@@ -116,7 +116,7 @@ static bool find_factors(MatrixStaging *m, const Expr *body)
     }
     for (int i = 0; i < 2 && body->op == OP_ADD && !x; i++) {
         const Expr *product = body->arg[1 - i];
-        if (is_sum(m, body->arg[i]) && product->kind == E_OP && product->op == OP_MUL) {
+        if (is_sum(m, body->arg[i]) && expr_is_op(product, OP_MUL)) {
             x = product->arg[0];
             y = product->arg[1];
         }

@@ -66,8 +66,10 @@ bool path_to_fold(const Expr *expr, Path *at, bool (*fits)(const Expr *reduce))
 {
     if (expr_is(expr, P_REDUCE))
         return !fits || fits(expr);
-    const bool part = expr->kind == E_OP || expr->kind == E_CALL || expr->kind == E_TUPLE;
-    for (int i = 0; part && i < expr->narg; i++) {
+    const bool named = expr->kind == E_LET && !expr_find(expr->arg[1], is_nest, NULL);
+    const bool part = expr->kind == E_OP || expr->kind == E_CALL || expr->kind == E_TUPLE ||
+                      expr->kind == E_GET;
+    for (int i = 0; i < (part ? expr->narg : named); i++) {
         if (!path_push(at, i))
             return false;
         if (path_to_fold(expr->arg[i], at, fits))

@@ -692,11 +692,15 @@ static void name_folded(DeriveWalk *w, Path at)
     join_folds(w, at);
     bool joined = w->r.expr != before.expr;
     rewriter_end(&w->r, &before, false);
+    const Rewriter whole = rewriter_hold(&w->r);
+    if (has_fold(walk_node(w, at)->fun))
+        walk_apply_plain(w, RULE_REDUCE_FISSION, at);
     const Expr *in = walk_node(w, at)->arg[1];
     const Expr *fold = is_map(in) ? in->fun->arg[0] : NULL;
     fold = fold && !fold_is_long(fold, ROW_LEAST) ? fold_to_name(fold, ROW_LEAST) : fold;
-    if (fold && !joined && type_is_scalar(walk_node(w, at)->type))
-        walk_apply_plain(w, RULE_NAME_FOLDED, at);
+    rewriter_end(&w->r, &whole,
+                 fold && !joined && type_is_scalar(walk_node(w, at)->type) &&
+                     walk_apply_plain(w, RULE_NAME_FOLDED, at));
 }
 
 // The lets at a position, of which there may be a thousand: where what follows them is.
@@ -861,8 +865,21 @@ static void only_elements(DeriveWalk *w, Path at)
         walk_apply_plain(w, RULE_ONLY_ELEMENT, at);
 }
 
+// Folds that choose become folds by operations, before anybody asks what folds are shared.
+static void fold_choices(DeriveWalk *w, Path at)
+{
+    if (w->deep || !expr_find(walk_node(w, at), is_nest, NULL))
+        return;
+    walk_apply_plain(w, RULE_FOLD_CHOICE, at);
+    if (walk_node(w, at)->fun)
+        fold_choices(w, walk_below(w, at, CHILD_FUN));
+    for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
+        fold_choices(w, walk_below(w, at, i));
+}
+
 void derive_normalise(DeriveWalk *w, Path at)
 {
+    fold_choices(w, at);
     if (!at.n)
         derive_name_results(w);
     w->axes.n = 0;

@@ -156,38 +156,13 @@ Expr *rule_keyedSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 // In words -------------------------------------------------------------------------------
 
-// `if a > b then a else b`, or the like, is the larger or the smaller of the two, one of
-// which is component i of what was folded; returns the other, NULL: it is no such.
-static const Expr *picked(const Expr *f, int i, Op *op)
-{
-    const Expr *body = i < 0 ? f->arg[0] : f->arg[0]->arg[i], *test = body->arg[0];
-    if (body->kind != E_OP || body->op != OP_SELECT || test->kind != E_OP ||
-        (test->op != OP_LT && test->op != OP_LE && test->op != OP_GT && test->op != OP_GE))
-        return NULL;
-    bool first = expr_equal(test->arg[0], body->arg[1]);
-    if (!expr_equal(test->arg[!first], body->arg[1]) ||
-        !expr_equal(test->arg[first], body->arg[2]))
-        return NULL;
-    *op = (test->op == OP_GT || test->op == OP_GE) == first ? OP_MAXIMUM : OP_MINIMUM;
-    for (int k = 1; k <= 2; k++) {
-        const Expr *was = body->arg[k], *other = body->arg[3 - k];
-        if (i >= 0 && was->kind == E_GET && was->index == i)
-            was = was->arg[0];
-        else if (i >= 0)
-            continue;
-        if (expr_is_use(was, f->params[0]) && !expr_mentions(other, f->params[0]))
-            return other;
-    }
-    return NULL;
-}
-
 // Component i of a value of n, or all of it.
 static Expr *part_of(Rewrite *rw, Param *value, int n, int i)
 {
     return n ? expr_get(rw->ir, use(rw, value), i) : use(rw, value);
 }
 
-static Expr *start_part(Rewrite *rw, const Expr *init, int i)
+Expr *start_part(Rewrite *rw, const Expr *init, int i)
 {
     if (init->type->kind != T_TUPLE)
         return start_value(rw, init);
@@ -211,31 +186,28 @@ Expr *rule_reduceByWords(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Param *s = fresh(rw, "s"), *r = fresh(rw, "r");
     Expr *next[PARTS_MAX], *start[PARTS_MAX], *back[PARTS_MAX];
-    bool narrow = false, picks = false;
+    bool narrow = false;
     for (int i = 0; i < MAX(n, 1); i++) {
         const Expr *body = n ? f->arg[0]->arg[i] : f->arg[0];
         Scalar was = n ? type->item[i]->scalar : type->scalar, word = scalar_word(was);
         int side = combined(f, n ? i : -1);
-        Op op = body->op;
-        const Expr *value = side >= 0 ? body->arg[side] : picked(f, n ? i : -1, &op);
-        if (!value || !op_updates(op) || (n && type->item[i]->kind != T_SCALAR))
+        if (side < 0 || !op_updates(body->op) || (n && type->item[i]->kind != T_SCALAR))
             return NULL;
-        picks |= side < 0;
+        const Expr *value = body->arg[side];
         narrow |= word != was;
         Expr *given = cast_value(rw, word, value->type->scalar, copy_of(rw, value));
-        next[i] = expr_op(rw->ir, op, part_of(rw, s, n, i), given, NULL);
+        next[i] = expr_op(rw->ir, body->op, part_of(rw, s, n, i), given, NULL);
         start[i] = cast_value(rw, word, was, start_part(rw, at->arg[0], i));
         back[i] = cast_value(rw, was, word, part_of(rw, r, n, i));
     }
-    if (!narrow && !picks)
+    if (!narrow)
         return NULL;
     Expr *arg[] = {all_parts(rw, start, n), copy_of(rw, at->arg[1])};
     Expr *fun =
         expr_lambda(rw->ir, (Param *[]){s, f->params[1]}, 2, all_parts(rw, next, n));
     Expr *words =
         expr_pattern(rw->ir, P_REDUCEBY, 1, 0, at->num, expr_clone(rw->ir, fun), arg, 2);
-    return narrow ? make_map(rw, 1, make_lambda(rw, r, all_parts(rw, back, n)), words)
-                  : words;
+    return make_map(rw, 1, make_lambda(rw, r, all_parts(rw, back, n)), words);
 }
 
 Expr *key_if_valid(Rewrite *rw, Param *element, const Arith *k, Expr *key)
@@ -357,7 +329,7 @@ Expr *rule_reduceByGlb(Rewrite *rw, const Expr *at, const RuleArgs *args)
 // Is key `if c then a * m + x.0 else -1`, x the parameter of a map that counts in x.0?
 static bool counts_columns(const Expr *key, const Expr *map)
 {
-    const Expr *sum = key->kind == E_OP && key->op == OP_SELECT ? key->arg[1] : NULL;
+    const Expr *sum = expr_is_op(key, OP_SELECT) ? key->arg[1] : NULL;
     const Expr *in = map->arg[0];
     return sum && sum->op == OP_ADD && sum->arg[1]->kind == E_GET &&
            sum->arg[1]->index == 0 &&

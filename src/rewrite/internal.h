@@ -54,6 +54,8 @@ Expr *call_all(Rewrite *rw, const Expr *lambda, const Expr *const *value);
 // A copy of a start value, written so that it keeps its type where nothing asks for one.
 Expr *start_value(Rewrite *rw, const Expr *init);
 Expr *cast_value(Rewrite *rw, Scalar scalar, Scalar from, Expr *e); // from its type to one
+// by_key.c: component i of a start value; of a scalar, all of it.
+Expr *start_part(Rewrite *rw, const Expr *init, int i);
 // A number as a value of a type, in each component of a tuple; NULL: the type has arrays or
 // truth values.
 Expr *literal_of(Rewrite *rw, const Type *type, int number);

@@ -164,8 +164,11 @@ static void test_shared_reductions(void **state)
         {"\\s e -> min(s, -e)", true},
         {"\\s e -> s + e*s", true}, // 0, whatever the order
         {"\\s e -> s + e*s + 2*e", false},
-        {"\\s e -> s - e", false},
-        {"-", false},
+        {"\\s e -> s - e", true},
+        {"-", true},
+        {"\\s e -> if e > 1 then s + e*e else if e < 0 then s - e else s", true},
+        {"\\s e -> if e > 1 then s + e else s * e", false},
+        {"\\s e -> if e > 1 && e > s then e else s", true},
         {"\\s e -> if e > 0 then e else s", true},
         {"\\s e -> max(0, s + e)", false},
         {"\\s e -> 2*s + e", false},
@@ -641,6 +644,29 @@ static void test_long_columns_are_apart(void **state)
     has_first(chain, "parts", "64");
 }
 
+// What is done with a fold, or with its components, does not matter for its parts; nor do
+// names and conditions in its function.
+static void test_named_folds_have_parts(void **state)
+{
+    (void)state;
+    static const char *const rest[] = {
+        "reduce(\\s e -> (s.0 + e, s.1 + 1), (0.0, 0), r) in s.0 / float(s.1)",
+        "reduce(\\s e -> if e > 0 then (s.0 + e, s.1 + 1) else s, (0.0, 0), r) in s.0 / "
+        "float(s.1)",
+        "reduce(\\s e -> let d = e - 1 in (s.0 + d, s.1 + d * d), (0, 0), r) in s.1 - "
+        "s.0 * s.0",
+        "reduce(\\s e -> if e > 0 then s + e else s, 0, r) in s * s",
+    };
+    for (int i = 0; i < COUNTOF(rest); i++) {
+        AutoArena *arena = arena_new();
+        has_first(arena_printf(arena,
+                               "def p(a: [20][5000000]float): [20]float = a |> map(\\r -> "
+                               "let s = %s)",
+                               rest[i]),
+                  "parts", "64");
+    }
+}
+
 // Windows of rows, and of images in batches, are windows over all dimensions.
 static void test_windows_in_batches(void **state)
 {
@@ -894,6 +920,7 @@ int main(void)
         cmocka_unit_test(test_chains_have_names),
         cmocka_unit_test(test_separated_folds_are_stages),
         cmocka_unit_test(test_long_columns_are_apart),
+        cmocka_unit_test(test_named_folds_have_parts),
         cmocka_unit_test(test_plain_cover),
         cmocka_unit_test(test_named_loops),
         cmocka_unit_test(test_few),

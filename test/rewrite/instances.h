@@ -115,6 +115,34 @@ static const Instance instances[] = {
     {"nameStart",
      "def p(x: [N]int) = reduce(\\(a, b) v -> (max(a, v), min(b, v)), (x[0], 3), x)",
      "root", ""},
+    {"foldChoice",
+     "def p(x: [N]int) = reduce(\\s e -> if e > 0 then s + twice(e) else s, 5, x)", "root",
+     ""},
+    {"foldChoice",
+     "def p(x: [N]int) = reduce(\\s e -> if e > 9 then s else if e % 2 == 0 then s * e "
+     "else s * 3, 2, x)",
+     "root", ""},
+    {"foldChoice",
+     "def p(x: [N]float) = reduce(\\s e -> let c = e > 0 in let m = if c then s.2 - 1 else "
+     "s.2 in (if c && e > s.0 then e else s.0, if c || !(e < s.1) then s.1 else e, m), "
+     "(-9.0, 9.0, 0), x)",
+     "root", ""},
+    {"foldChoice",
+     "def p(x: [N]int) = reduce(\\s e -> (if e > 2 then true else s.0, if s.1 then e < 9 "
+     "else false, if !(e > s.2) then s.2 else e), (false, true, -9), x)",
+     "root", ""},
+    {"foldChoice",
+     "def p(x: [N]long, y: [N]int) = scan(\\s (u, v) -> if v % 3 == 0 then s else "
+     "(s.0 + u, min(s.1, v)), (long(0), 100), zip(x, y))",
+     "root", ""},
+    {"foldChoice",
+     "def p(x: [N][M]int) = reduce(\\s r -> let t = reduce(+, 0, r) in if t > 5 then "
+     "(s.0 + t, s.1) else (s.0, s.1 + 1), (0, 2), x)",
+     "root", ""},
+    {"foldChoice",
+     "def p(x: [N]int, y: [N]float) = reduceBy(4, \\m v -> if m > v then m else v, -9, "
+     "zip(map(\\v -> v % 5, x), y))",
+     "root", ""},
     {"startApart",
      "def p(x: [N]int, y: [N]int) = reduce(\\(s, m, q) (v, w) ->\n"
      "  (s + v * w, max(m, v), q * (1 + w % 2)), (7, -9, 3), zip(x, y))",
@@ -132,12 +160,12 @@ static const Instance instances[] = {
      "root", "123 13"},
     {"reduceByWords",
      "def p(x: [N]int, y: [N]float) = zip(map(\\v -> v % 7, x), y)\n"
-     "  |> reduceBy(6, \\m v -> if half(v) > m then half(v) else m, half(-9))",
+     "  |> reduceBy(6, \\m v -> max(half(v), m), half(-9))",
      "root", ""},
     {"reduceByWords",
      "def p(x: [N]int, y: [N]int) = zip(map(\\v -> v % 4, x), y) |> reduceBy(M, \\(s, m, "
      "n) v ->\n"
-     "  (s + char(90 * v), if v <= m then v else m, n + 1), (char(0), 99, 0))",
+     "  (s + char(90 * v), min(v, m), n + 1), (char(0), 99, 0))",
      "root", ""},
     {"joinKeyed",
      "def p(x: [N][M]int) = map(\\r -> reduceBy(5, max, -9, map(\\v -> (v % 7 - 1, v), "

@@ -25,6 +25,9 @@ static const View *read_once(Lower *l, const View *view, const char *name)
 {
     if (!is_later(view) || !l->block)
         return view;
+    const View *all = view_read_items(l, view);
+    if (all)
+        return all;
     if (view->type->kind == T_TUPLE) {
         const View **item = NEW_ARRAY(l->arena, const View *, view->type->n);
         for (int i = 0; i < view->type->n; i++)

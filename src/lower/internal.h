@@ -147,6 +147,9 @@ const View *view_of(Lower *l, const Expr *expr, const Env *env, const View *src)
 const View *view_elem(Lower *l, const View *view, const Arith *index);
 const View *view_get(Lower *l, const View *view, int field);
 const KExpr *view_read(Lower *l, const View *view); // of scalar type
+// The values of a tuple of scalars that is computed behind conditions, which it asks once;
+// NULL: it is none, or each value is an expression.
+const View *view_read_items(Lower *l, const View *view);
 // The destination that expr's argument must be written to so that expr lands in out; NULL
 // if the pattern has no inverse on the writing side.
 const View *view_inverse(Lower *l, const Expr *expr, const Env *env, const View *out);

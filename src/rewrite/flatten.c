@@ -99,8 +99,7 @@ static Expr *widened(const Flat *f, const Expr *e, const Expr *rows)
     return made;
 }
 
-// Does it compute nothing but places?
-static bool only_views(const Expr *e)
+bool only_views(const Expr *e)
 {
     if (e->kind == E_LET || e->kind == E_OP || e->kind == E_CALL ||
         (e->kind == E_PATTERN && e->pattern != P_ARRAY && e->pattern != P_MAP &&

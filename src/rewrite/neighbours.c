@@ -91,6 +91,7 @@ static unsigned of_pattern(const Rewrite *rw, const Expr *expr, int part,
         *odd |= moves_odd(rw, expr, in);
     switch ((int)expr->pattern) {
     case P_MAP: return of_map(rw, expr, part, given, odd);
+    case P_ARRAY: return along(rw, expr->fun->arg[0], part, given, odd) << expr->dims;
     case P_ZIP:
         return along(rw, expr->arg[part < 0 || part >= expr->narg ? 0 : part], -1, given,
                      odd);
@@ -129,18 +130,30 @@ static const Expr *access_to(const Expr *expr, const Param *row, const Param *k)
     return found || !expr->fun ? found : access_to(expr->fun, row, k);
 }
 
+// Which index of an access, or of what it looks at, counts neighbours in memory; NULL: none
+// that is known.
+static const Expr *nearest_index(const Rewrite *rw, const Expr *access, bool *odd)
+{
+    for (; access && access->kind == E_AT; access = access->arg[0])
+        if (along(rw, access->arg[0], -1, NULL, odd) & 1)
+            return access->arg[1];
+    return NULL;
+}
+
 bool is_turned(const Rewrite *rw, const Expr *source, const Expr *value, const Param *row,
                const Param *k, bool *odd)
 {
     const Expr *access = access_to(value, row, k), *get = access;
     *odd = false;
-    const unsigned by_row = access ? along(rw, access->arg[0], -1, NULL, odd) : 0;
-    if (!access || expr_mentions(access->arg[1], row))
-        return access != NULL;
+    const Expr *nearest = nearest_index(rw, access, odd);
+    if (!access || nearest)
+        return nearest && expr_mentions(nearest, row);
+    if (expr_mentions(access->arg[1], row))
+        return true;
     while (get->narg && !(get->kind == E_GET && expr_is_use(get->arg[0], row)))
         get = get->arg[get->kind == E_AT ? 0 : get->narg - 1];
     if (get->kind != E_GET && !expr_is_use(get, row)) // the row says which one it is
-        return !(by_row & 1);
+        return true;
     // The group has an element of the source, and the rows are its.
     return along(rw, source, get->kind == E_GET ? get->index : -1, NULL, odd) >> 1 & 1;
 }

@@ -51,9 +51,11 @@ Expr *rule_productTile(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return cut(rw, at, more, 2, make(rw, P_JOIN, 2, NULL, NULL, tiles));
 }
 
-// A place in an array, or what is there.
+// A place in an array, or what is there, however the array is laid out.
 static bool is_access(const Expr *expr)
 {
+    if (expr->kind == E_PATTERN)
+        return only_views(expr);
     bool access = expr->kind == E_PARAM || expr->kind == E_LITERAL || expr->kind == E_NUM ||
                   expr->kind == E_AT || expr->kind == E_GET || expr->kind == E_TUPLE ||
                   (expr->kind == E_OP && expr->narg);

@@ -233,6 +233,7 @@ const Expr *data_of(const Expr *pattern);       // its array argument
 const Arith *len_of(const Expr *expr, int dim); // of the type
 // Is it a view whose elements cannot be written where they come to stand? (For expr_find.)
 bool moves_elements(const Expr *expr, const void *none);
+bool only_views(const Expr *expr); // does it compute nothing but places?
 // What stands for f in map(f) if that is p(..., e) of the element e, which occurs nowhere
 // else in it; NULL if not.
 const Expr *inner_of(const Expr *map, Pattern p);

@@ -200,13 +200,6 @@ static bool is_work(const Expr *expr, const void *none)
     return expr->kind == E_OP || expr->kind == E_CALL || is_nest(expr, none);
 }
 
-static int nest_depth(const Expr *expr)
-{
-    return is_map(expr) || expr_is(expr, P_ARRAY)
-               ? expr->dims + nest_depth(expr->fun->arg[0])
-               : 0;
-}
-
 // How often the elements of a let's value are wanted at least, for each of what the rest
 // makes; other names for it are looked through, and windows want them more than once.
 static int count_uses(const Expr *expr, const Param *of)
@@ -328,24 +321,32 @@ static void index_product(DeriveWalk *w, Path at)
     rewriter_end(&w->r, &before, !w->deep && is_product(walk_node(w, at)));
 }
 
-// Three maps, one in the other, where the innermost goes through what the middle one is
-// given: if the outer one moves in beside the innermost, the two are a product.
+// Three maps, one in the other, of which the inner two are no rows and columns: if the
+// outer one moves in beside the innermost, the two are a product.
 static bool is_apart(const Expr *map)
 {
     const Expr *inner = map->dims == 1 ? map->fun->arg[0] : NULL;
     if (!inner || !is_map(inner) || inner->dims != 1 || is_product(map) ||
         expr_mentions(inner->arg[0], map->fun->params[0]))
         return false;
+    const NestReads reads = nest_reads(map);
     const Expr *rows = inner->fun->arg[0];
-    return is_map(rows) && rows->dims == 1 &&
+    return is_map(rows) && rows->dims == 1 && reads_pairs(&reads, 0, 2) &&
+           !reads_pairs(&reads, 1, 2) &&
            !expr_mentions(rows->arg[0], map->fun->params[0]) && folds_pairs(map, rows);
 }
 
 static void find_product(DeriveWalk *w, Path at)
 {
     const Expr *map = walk_node(w, at);
-    if (!is_map(map) || map->dims > 1)
+    if (!is_map(map))
         return;
+    if (map->dims > 1) {
+        const NestReads reads = nest_reads(map);
+        if (reads_pairs(&reads, 0, 1))
+            walk_apply_plain(w, RULE_MAP_NEST, at);
+        return;
+    }
     const Rewriter before = rewriter_hold(&w->r);
     bool stays = true;
     if (is_map(map->fun->arg[0]) && map->fun->arg[0]->dims > 1 && has_fold(map->fun) &&
@@ -388,22 +389,6 @@ static bool is_computed(const Expr *e, const void *none)
 static bool is_looked_up(const Expr *value)
 {
     return !expr_find(value, is_computed, NULL) && expr_find(value, has_data_index, NULL);
-}
-
-Path join_outer(DeriveWalk *w, Path at)
-{
-    while (!w->deep && is_map(walk_node(w, at)) &&
-           nest_depth(walk_node(w, at)) > DIMS_MAX) {
-        if (walk_node(w, at)->dims == 1) {
-            walk_apply_plain(w, RULE_MAP_NEST, walk_below(w, at, CHILD_FUN));
-            if (!walk_apply_plain(w, RULE_MAP_FLATTEN, at))
-                return at;
-        }
-        if (!walk_apply_plain(w, RULE_MAP_JOIN, at))
-            return at;
-        at = walk_below(w, at, 0);
-    }
-    return at;
 }
 
 // Are they maps of rows which items of a group share, or go through, one each?
@@ -792,6 +777,8 @@ static void normal_at(DeriveWalk *w, Path at, bool host)
         normal_at(w, at, host);
         return;
     }
+    if (host && !is_kept(walk_node(w, at), &w->axes))
+        at = join_inner(w, at);
     bool loop = expr_is(expr, P_ITERATE);
     if (walk_node(w, at)->fun)
         normal_at(w, walk_below(w, at, CHILD_FUN), host && loop);

@@ -92,12 +92,16 @@ void derive_normalise(DeriveWalk *w, Path at);
 // Folds of the whole find again what maps make that names of the program hold; windows:
 // also what they look at in windows. False: no fold reads such a map.
 bool folds_again(DeriveWalk *w, bool windows);
-// Nests of more maps than work-items have dimensions: the outermost two become one, again
-// and again. Where the map then is.
-Path join_outer(DeriveWalk *w, Path at);
 // Is it a map that must not be computed again for each element that reads it, or another
 // layout of one?
 bool is_costly(const Expr *expr);
+
+// derive_places.c: dimensions of maps and arrays within one another.
+int nest_depth(const Expr *expr);
+// Nests of more maps than work-items have dimensions: the outermost two become one, again
+// and again; or the innermost that are columns of a product. Where the map then is.
+Path join_outer(DeriveWalk *w, Path at);
+Path join_inner(DeriveWalk *w, Path at);
 
 // derive_rows.c: the functions of rows in what is below, before the normal form. What they
 // give is seen to be maps; what they store becomes stages over all rows.

@@ -93,6 +93,20 @@ bool is_kept_array(const Expr *let);
 // ones? Then an item has all of an element.
 bool is_for_items(const Expr *map);
 
+// places.c: maps within one another, the outermost first, and on which of their places each
+// number depends that the function of the innermost folds: a bit for each map.
+enum { NEST_LEVELS = 16, NEST_READS = 16 };
+typedef struct {
+    int levels, n;
+    unsigned read[NEST_READS];
+} NestReads;
+NestReads nest_reads(const Expr *map);
+// Does each number depend on both places, or on neither?
+bool reads_alike(const NestReads *reads, int a, int b);
+// Does some number depend on the one place only, and some on the other only? They are the
+// rows and columns of a product.
+bool reads_pairs(const NestReads *reads, int a, int b);
+
 // ask.c
 bool is_map(const Expr *expr);
 bool is_zip(const Expr *expr, int dims);

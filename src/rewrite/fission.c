@@ -26,6 +26,13 @@ Expr *rule_mapFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return make_map(rw, at->dims, make_lambda(rw, y, rest), first_map(rw, at, let->arg[0]));
 }
 
+// A layout, or a map that gives each row one.
+static bool lays_out(const Expr *e)
+{
+    return e->kind == E_PATTERN && (pattern_inverts(e->pattern) ||
+                                    (e->pattern == P_MAP && lays_out(e->fun->arg[0])));
+}
+
 Expr *rule_mapFissionArg(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     int64_t i = args->at[0];
@@ -33,8 +40,9 @@ Expr *rule_mapFissionArg(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     const Expr *body = at->fun->arg[0];
     const Param *e = at->fun->params[0];
-    if ((body->kind != E_CALL && body->kind != E_OP) || i < 0 || i >= body->narg ||
-        expr_is_use(body->arg[i], e))
+    const bool takes = body->kind == E_CALL || body->kind == E_OP || lays_out(body);
+    if (!takes || i < 0 || i >= body->narg || expr_is_use(body->arg[i], e) ||
+        (body->fun && expr_mentions(body->fun, e)))
         return NULL;
     for (int k = 0; k < body->narg; k++)
         if (expr_mentions(body->arg[k], e) != (k == i))

@@ -383,6 +383,12 @@ static const Instance instances[] = {
     {"mapFissionArg", "def p(x: [N]int, a: int) = map(\\e -> mix(a, twice(e)), x)", "root",
      "1"},
     {"mapFissionArg", "def p(x: [N][M]int) = map2(\\e -> 3 - twice(e), x)", "root", "1"},
+    {"mapFissionArg", "def p(x: [N][M]int) = map(\\e -> split(M, map(twice, e)), x)",
+     "root", "0"},
+    {"mapFissionArg",
+     "def p(x: [N][M]int) = map(\\e -> map(\\r -> transpose(r), array2(2, 1, \\i j -> e)), "
+     "x)",
+     "root", "0"},
     {"mapFissionZip", "def p(x: [N]int) = map(\\e -> let y = twice(e) in y * e + y, x)",
      "root", ""},
     {"mapInterchange",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A result of any number of dimensions is one nest, however it is written, and products
-// are found in it.
+// A result of any number of dimensions is one nest, however it is written: products are
+// found in it, and what is read beside its place is read in windows.
 
 #include "derive/derive.h"
 #include "problem/problem.h"
@@ -49,6 +49,14 @@ static const char *const same[][2] = {
      "x[n][2*i + p][2*j + q][c]))))))",
      "def p(x: [160][30][8]float) = array3(80, 15, 8, \\i j c -> reduce(max, 0, array(2, "
      "\\p -> reduce(max, 0, array(2, \\q -> x[2*i + p][2*j + q][c])))))"},
+    // Stages that are read beside their own place.
+    {"def p(a: [52][700]float) = let s = array2(50, 700, \\i j -> a[i][j] + 2 * a[i + "
+     "1][j] "
+     "+ a[i + 2][j]) in array2(48, 698, \\i j -> s[i][j + 1] - 4 * s[i + 1][j + 2] + "
+     "s[i + 2][j])",
+     "def p(a: [52][700]float) = let s = a |> slide2(3, 1, 1, 1) |> map2(\\w -> w[0][0] + "
+     "2 * w[1][0] + w[2][0]) in s |> slide2(3, 1) |> map2(\\w -> w[0][1] - 4 * w[1][2] + "
+     "w[2][0])"},
 };
 
 static void test_same_choices(void **state)

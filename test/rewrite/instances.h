@@ -286,6 +286,19 @@ static const Instance instances[] = {
     {"arrayMap", "def p(x: [N]int) = array(N, \\i -> 2 * x[i])", "root", ""},
     {"arrayMap", "def p(x: [N][M]int) = map(\\r -> array2(M, N, \\i j -> r[i] - j), x)",
      "f", ""},
+    {"arrayWindows",
+     "def p(x: [N + 2][M]int, y: [N][M]int) = array2(N, M, \\i j -> x[i + 2][j] - x[i][j] "
+     "* y[i][j] + j)",
+     "root", ""},
+    {"arrayWindows",
+     "def p(x: [N + 1]int) = array(N, \\i -> let a = x[1 + i] in if x[i] > i then a else "
+     "x[i / 2])",
+     "root", ""},
+    {"arrayWindows",
+     "def p(x: [N][4]int) = let t = unzip(map(\\r -> (reduce(+, 0, r), r[1]), x)) in "
+     "array(N - 1, \\i -> array(3, \\k -> x[i + 1][k] * t.0[i]))",
+     "1", ""},
+    {"arrayWindows", "def p(x: [N + 1]int) = array(N, \\i -> x[i + 1])", "root", ""},
     {"indexZip", "def p(x, y: [N]int) = map(\\i -> x[i] - y[i], array(N, \\k -> k))",
      "root", ""},
     {"indexZip",

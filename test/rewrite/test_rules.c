@@ -176,6 +176,11 @@ typedef struct {
 } Refusal;
 
 static const Refusal refusals[] = {
+    // Windows of one element, of more than there may be, and of what is no name.
+    {"arrayWindows", "def p(x: [N]int) = array(N, \\i -> x[i] + i)", "root", {0}},
+    {"arrayWindows", "def p(x: [100]int) = array(50, \\i -> x[i + 1])", "root", {0}},
+    {"arrayWindows", "def p(x: [N + 1]int) = array(N, \\i -> drop(1, x)[i])", "root", {0}},
+    {"arrayWindows", "def p(x: [N + 1]int) = array(N, \\i -> x[2 * i % N])", "root", {0}},
     {"mapLcl", "def p(x: [8]int) = map(twice, x)", "root", {1, {0}}},
     {"mapLcl",
      "def p(x: [8][4]int) = mapWrg0(\\r -> mapLcl0(\\e -> reduceSeq(+, 0, "

@@ -54,6 +54,12 @@ bool stm_stores(const Stm *stm, const void *buffer)
            (!buffer || stm->buffer == buffer);
 }
 
+bool kernel_only_reads(const Kernel *kernel, const Buffer *buffer)
+{
+    return buffer->space == MEM_GLOBAL && !buffer->formal &&
+           (buffer->role == ROLE_INPUT || !block_any(&kernel->body, stm_stores, buffer));
+}
+
 static bool declares(const Stm *stm, const void *var)
 {
     return stm->kind == ST_DECL && stm->var == var;

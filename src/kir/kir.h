@@ -296,6 +296,8 @@ bool kexpr_is_load(const KExpr *e, const void *buffer);
 bool stm_loads(const Stm *stm, const void *buffer);  // in its value, not in its body
 bool stm_reads(const Stm *stm, const void *var);     // likewise
 bool stm_stores(const Stm *stm, const void *buffer); // it does, not its body
+// Is it an array in global memory that the kernel reads and does not write?
+bool kernel_only_reads(const Kernel *kernel, const Buffer *buffer);
 bool stm_carries(const Stm *stm, const void *loop); // assigns what the loop's body does not
                                                     // declare, for its next iterations
 // The operation by which an iteration of a loop joins a variable that it carries with

@@ -5,9 +5,10 @@
 // neighbours by neighbours, go through it there, and copy what they made of it back.
 //
 //   method  In a loop over the elements of an item's row, what is read or written at the
-//           next element in the next iteration, but not by the next item, is in a tile of
-//           [items][columns]. Copies count through the tile: its row stands for the item in
-//           the index, its column for the iteration.
+//           neighbour in the next iteration, but not by the next item, is in a tile of
+//           [items][columns]; rows are gone through in either direction. Copies count
+//           through the tile: its row stands for the item in the index, its column for the
+//           iteration.
 //   needs   items that all go through the loop, which does not wait and has none within;
 //           loops over groups may be around the items, or between them and the loop
 //
@@ -16,6 +17,7 @@
 
 #include "kir/passes.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { TILES_MOST = 8, UNROLLED = 16 };
@@ -25,6 +27,7 @@ typedef struct {
     const Buffer *from; // or to: global memory
     const Arith *index;
     const KExpr *cond; // of a store: where it is done; NULL: everywhere
+    bool beyond;       // of a load: it may be outside of the array where nobody wants it
     Buffer *tile;
     const KExpr *value; // of a load: this iteration's element
 } Tiled;
@@ -40,15 +43,17 @@ typedef struct {
     const Arith *width, *count; // the same; elements of a tile
     Tiled tiled[TILES_MOST];
     int ntiled, names;
-    int64_t bytes; // of all tiles so far
+    int64_t bytes;               // of all tiles so far
+    VEC(const Buffer *) written; // from tiles of loops before
     bool ok;
 } Strips;
 
 // What is in tiles --------------------------------------------------------------------
 
+// On, or back in a row that is gone through from its end.
 static bool moves_by_one(const Strips *s, const Arith *index, const Arith *var)
 {
-    return index_stride(s->ctx, index, var) == 1;
+    return llabs(index_stride(s->ctx, index, var)) == 1;
 }
 
 static int tile_of(Strips *s, bool load, const Buffer *buffer, const Arith *index)
@@ -60,23 +65,33 @@ static int tile_of(Strips *s, bool load, const Buffer *buffer, const Arith *inde
     return -1;
 }
 
-static void note(Strips *s, bool load, const Buffer *buffer, const Arith *index)
+static void note(Strips *s, bool load, const Buffer *buffer, const Arith *index,
+                 bool beyond)
 {
     if (!arith_mentions(index, s->items->iter) || !moves_by_one(s, index, s->loop->iter) ||
-        moves_by_one(s, index, s->items->iter) || tile_of(s, load, buffer, index) >= 0)
+        moves_by_one(s, index, s->items->iter) || tile_of(s, load, buffer, index) >= 0 ||
+        (load && s->ntiled == TILES_MOST))
         return;
     for (int i = 0; i < s->ntiled && !load; i++) // which of two is the last one?
         s->ok &= s->tiled[i].load || s->tiled[i].from != buffer;
     s->ok &= s->ntiled < TILES_MOST;
-    s->tiled[s->ok ? s->ntiled++ : 0] = (Tiled){load, buffer, index, s->cond};
+    s->tiled[s->ok ? s->ntiled++ : 0] = (Tiled){load, buffer, index, s->cond, beyond};
+}
+
+static bool is_written(const Strips *s, const Buffer *buffer)
+{
+    for (int i = 0; i < s->written.len; i++)
+        if (s->written.at[i] == buffer)
+            return true;
+    return !kernel_only_reads(s->kernel, buffer);
 }
 
 static void note_loads(Strips *s, const KExpr *e)
 {
-    if (e->kind == K_LOAD && e->type->kind == T_SCALAR && !e->buffer->formal &&
-        e->buffer->space == MEM_GLOBAL && e->buffer->role == ROLE_INPUT &&
-        (!e->side || may_go_ahead(s->ctx, e)))
-        note(s, true, e->buffer, e->arith);
+    const bool ahead = !e->side || may_go_ahead(s->ctx, e);
+    if (e->kind == K_LOAD && e->type->kind == T_SCALAR && !is_written(s, e->buffer) &&
+        (ahead || arith_is_const(e->buffer->count, NULL)))
+        note(s, true, e->buffer, e->arith, !ahead);
     for (int i = 0; i < kexpr_args(e); i++)
         note_loads(s, e->arg[i]);
 }
@@ -102,7 +117,7 @@ static void note_block(Strips *s, const Block *block)
             note_loads(s, stm->value);
         if (store && stm->buffer->space == MEM_GLOBAL && !stm->atomic &&
             stm->value->type->kind == T_SCALAR)
-            note(s, false, stm->buffer, stm->index);
+            note(s, false, stm->buffer, stm->index, false);
         if (stm->kind != ST_IF)
             continue;
         s->ok &= stm->value->kind == K_COND && !stm->other.len;
@@ -115,27 +130,46 @@ static void note_block(Strips *s, const Block *block)
     }
 }
 
-static bool find_strips(Strips *s, const Stm *loop)
+// Of all tiles of the loop.
+static int64_t tile_bytes(const Strips *s)
 {
-    int64_t length, count = 0, bytes = s->bytes;
-    if (!s->items || loop->kind != ST_FOR || loop->loop != LOOP_SEQ || loop->value)
-        return false;
-    bool is_short = arith_is_const(loop->extent, &length) && length < s->options->strip;
-    s->columns = is_short ? length : s->options->strip;
-    s->width = arith_const(s->ctx, s->columns);
-    s->loop = loop;
-    s->ntiled = 0;
-    s->ok = true;
-    note_block(s, &loop->body);
-    s->count = arith_mulc(s->ctx, s->items->extent, s->columns | 1);
+    int64_t count = 0, bytes = 0;
     arith_is_const(s->count, &count);
     for (int i = 0; i < s->ntiled; i++)
         bytes += count * scalar_info[s->tiled[i].from->scalar].bytes *
                  (s->tiled[i].load ? MAX(s->options->stages, 1) : 1);
-    if (!s->ok || !s->ntiled || bytes > s->options->room)
+    return bytes;
+}
+
+// As many columns as there is room for, but no fewer than neighbours share an access.
+static bool set_width(Strips *s)
+{
+    enum { COLUMNS_LEAST = 8 };
+    for (;; s->columns /= 2) {
+        s->width = arith_const(s->ctx, s->columns);
+        s->count = arith_mulc(s->ctx, s->items->extent, s->columns | 1);
+        const int64_t bytes = s->bytes + tile_bytes(s);
+        if (bytes <= s->options->room) {
+            s->bytes = bytes;
+            return true;
+        }
+        if (s->columns < 2 * COLUMNS_LEAST)
+            return false;
+    }
+}
+
+static bool find_strips(Strips *s, const Stm *loop)
+{
+    int64_t length;
+    if (!s->items || loop->kind != ST_FOR || loop->loop != LOOP_SEQ || loop->value)
         return false;
-    s->bytes = bytes;
-    return true;
+    bool is_short = arith_is_const(loop->extent, &length) && length < s->options->strip;
+    s->columns = is_short ? length : s->options->strip;
+    s->loop = loop;
+    s->ntiled = 0;
+    s->ok = true;
+    note_block(s, &loop->body);
+    return s->ok && s->ntiled && set_width(s);
 }
 
 // Copies ------------------------------------------------------------------------------
@@ -191,6 +225,12 @@ static const KExpr *add_value(Strips *s, Block *to, const KExpr *value)
     return kexpr_var(s->arena, block_name(s->arena, to, name, value));
 }
 
+static const Arith *within(const Strips *s, const Buffer *buffer, const Arith *index)
+{
+    index = arith_max(s->ctx, index, arith_const(s->ctx, 0));
+    return arith_min(s->ctx, index, arith_addc(s->ctx, buffer->count, -1));
+}
+
 static void copy_in(Strips *s, const Tiled *t, const Arith *strip, Block *to)
 {
     const Arith *last = arith_addc(s->ctx, s->loop->extent, -1);
@@ -198,6 +238,8 @@ static void copy_in(Strips *s, const Tiled *t, const Arith *strip, Block *to)
         CopyTurn turn = turn_of(s, strip, arith_const(s->ctx, k));
         turn.iteration = arith_min(s->ctx, turn.iteration, last);
         const Arith *index = moved(s, t->index, &turn);
+        if (t->beyond)
+            index = within(s, t->from, index);
         const KExpr *value = add_value(s, to, kexpr_load(s->arena, t->from, index));
         block_add(s->arena, to,
                   (Stm){.kind = ST_STORE,
@@ -290,8 +332,10 @@ static void split_loop(Strips *s, Block *to)
     go_through(s, all.iter, all.body);
     block_add(s->arena, all.body, barrier);
     ARRAY_EACH_REF(Tiled *, t, s->tiled, s->ntiled)
-        if (!t->load)
+        if (!t->load) {
             copy_out(s, t, all.iter, all.body);
+            VEC_PUSH(s->arena, &s->written, t->from);
+        }
 }
 
 static void walk_block(Strips *s, Block *block)

@@ -530,10 +530,10 @@ static void walk(DeriveWalk *w, Path at, bool root);
 static void walk_apart(DeriveWalk *w, Path at);
 static void walk_step(DeriveWalk *w, Path at);
 
-static void walk_args(DeriveWalk *w, Path at)
+static void walk_items(DeriveWalk *w, Path at, bool root)
 {
-    for (int i = 0; i < walk_node(w, at)->narg; i++)
-        walk(w, walk_below(w, at, i), false);
+    for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
+        walk(w, walk_below(w, at, i), root);
 }
 
 // A pure re-layout of inputs is copied in parallel.
@@ -590,14 +590,8 @@ static bool walk_scan_read(DeriveWalk *w, Path at)
     Path below = walk_below(w, at, 0);
     if (which >= 0)
         below = walk_below(w, below, which);
-    walk_args(w, below);
+    walk_items(w, below, false);
     return derive_scan(w, at);
-}
-
-static void walk_items(DeriveWalk *w, Path at, bool root)
-{
-    for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
-        walk(w, walk_below(w, at, i), root);
 }
 
 static void walk_pattern(DeriveWalk *w, Path at, bool root)
@@ -608,7 +602,8 @@ static void walk_pattern(DeriveWalk *w, Path at, bool root)
         walk_items(w, at, true);
         return;
     }
-    if (root && (is_relayout(expr) || pattern == P_SCATTER)) {
+    if ((root && (is_relayout(expr) || pattern == P_SCATTER)) ||
+        (pattern == P_TOGLOBAL && is_relayout(expr->arg[0]))) {
         walk_apart(w, walk_below(w, at, 0));
         walk_apply_plain(w, RULE_TRANSPOSE_TWICE, at);
         return;
@@ -623,7 +618,7 @@ static void walk_pattern(DeriveWalk *w, Path at, bool root)
         join_folds(w, at);
     if (pattern == P_MAP && root && walk_scan_read(w, at))
         return;
-    walk_args(w, at);
+    walk_items(w, at, false);
     if (pattern == P_ITERATE && fuse_steps(w, at))
         return;
     if (pattern == P_ITERATE)

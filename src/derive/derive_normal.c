@@ -154,12 +154,13 @@ static bool inline_once(DeriveWalk *w, Path at)
            walk_apply_plain(w, RULE_LET_INLINE, at);
 }
 
-// Is it a name for a prefix that a map reads element by element, and nothing else does?
+// Is it a name for a prefix that a map reads element by element, and nothing else does, or
+// that is a result?
 static bool names_scan(const Expr *let)
 {
-    if (let->kind != E_LET || !scan_read(let->arg[0]) || !is_map(let->arg[1]))
+    if (let->kind != E_LET || !scan_read(under_turn(let->arg[0])))
         return false;
-    const Expr *in = let->arg[1]->arg[0];
+    const Expr *in = is_map(let->arg[1]) ? let->arg[1]->arg[0] : under_turn(let->arg[1]);
     bool read = in->kind == E_PARAM && in->param == let->param;
     for (int i = 0; is_zip(in, 1) && i < in->narg; i++)
         read |= in->arg[i]->kind == E_PARAM && in->arg[i]->param == let->param;
@@ -187,7 +188,7 @@ static bool fuse_once(DeriveWalk *w, Path at, bool host)
     if (!expr_is(in, P_ZIP))
         return is_moved(in, host) && fuse_part(w, at, below, -1);
     for (int i = 0; i < in->narg; i++)
-        if (is_moved(in->arg[i], host))
+        if (is_moved(in->arg[i], host) && !derive_stays_apart(map, i))
             return walk_apply_plain(w, RULE_ZIP_NEST, at) ||
                    fuse_part(w, at, walk_below(w, below, i), i);
     return false;
@@ -677,9 +678,10 @@ static void normal_map(DeriveWalk *w, Path at, bool host)
     lets_out(w, body);
     if (names_scan(walk_node(w, body)) && walk_apply_plain(w, RULE_LET_INLINE, body))
         normal_at(w, body, false);
+    derive_turn_result(w, walk_below_lets(w, body));
     find_product(w, at);
     if (host)
-        nest_behind_lets(w, at);
+        nest_behind_lets(w, derive_turn_outside(w, at));
 }
 
 // A fold of what folds give is one fold, so that items can share all of it.
@@ -909,5 +911,6 @@ void derive_normalise(DeriveWalk *w, Path at)
     derive_join_tables(w, at);
     find_axes(w->r.expr, &w->axes);
     normal_at(w, at, true);
+    derive_turn_result(w, walk_below_lets(w, at));
     only_elements(w, walk_below_lets(w, at));
 }

@@ -30,7 +30,69 @@ static void tuples_by_element(DeriveWalk *w, Path at)
 static bool is_result(const Expr *expr, const Param *param)
 {
     return expr_is_use(expr, param) ||
-           (expr_is(expr, P_UNZIP) && expr_is_use(expr->arg[0], param));
+           ((expr_is(expr, P_UNZIP) || under_turn(expr) != expr) &&
+            expr_is_use(expr->arg[0], param));
+}
+
+static bool turns_scan(const Expr *expr)
+{
+    return under_turn(expr) != expr && scan_read(under_turn(expr));
+}
+
+// Which part of a zip is a turned prefix, beside no other prefix? -1: none is.
+static int64_t turned_part(const Expr *zip)
+{
+    int64_t found = -1;
+    for (int i = 0; is_zip(zip, 1) && i < zip->narg; i++) {
+        if (!expr_find_pattern(zip->arg[i], P_SCAN))
+            continue;
+        if (found >= 0 || !turns_scan(zip->arg[i]))
+            return -1;
+        found = i;
+    }
+    return found;
+}
+
+// What a map makes of turned prefixes is made in their order, and turned as it is written.
+void derive_turn_result(DeriveWalk *w, Path at)
+{
+    const Expr *map = w->deep ? NULL : walk_node(w, at);
+    if (!map || !is_map(map) || map->dims > 1)
+        return;
+    const Path in = walk_below(w, at, 0);
+    const int64_t part = turned_part(map->arg[0]);
+    if (part >= 0)
+        walk_apply(w, RULE_ZIP_TURN, in, &part, 1);
+    if (!w->deep && (part >= 0 || turns_scan(walk_node(w, in))))
+        walk_apply_plain(w, RULE_MAP_GATHER, at);
+}
+
+// Rows of prefixes that are made backwards would be kept by the items that make other
+// prefixes of them, or beside them.
+bool derive_stays_apart(const Expr *map, int i)
+{
+    enum { ROW_LEAST = 32 };
+    const Expr *in = map->arg[0], *rows = in->arg[i];
+    const Expr *row = is_map(rows) ? expr_behind_lets(rows->fun->arg[0]) : NULL;
+    bool other = expr_find_pattern(map->fun, P_SCAN);
+    for (int k = 0; k < in->narg && !other; k++)
+        other = k != i && expr_find_pattern(in->arg[k], P_SCAN);
+    return other && row && under_turn(row) != row && array_is_large(row->type, ROW_LEAST) &&
+           expr_find_pattern(row, P_SCAN);
+}
+
+// Turned prefixes of rows that items share are prefixes of rows, which are turned as they
+// are written. Where the map of the prefixes is.
+Path derive_turn_outside(DeriveWalk *w, Path at)
+{
+    const int64_t only = 0;
+    const Expr *map = w->deep ? NULL : walk_node(w, at);
+    const Expr *body = map && is_map(map) ? map->fun->arg[0] : NULL;
+    const Expr *scan = body && turns_scan(body) ? scan_read(body->arg[0]) : NULL;
+    return scan && chain_shares(scan) && !expr_find_pattern(scan->arg[1], P_SCAN) &&
+                   walk_apply(w, RULE_MAP_FISSION_ARG, at, &only, 1)
+               ? walk_below(w, at, 0)
+               : at;
 }
 
 // A function gives a map for its rows as itself: not by a name, nor as one of a tuple.

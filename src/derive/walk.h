@@ -106,6 +106,11 @@ Path join_inner(DeriveWalk *w, Path at);
 // derive_rows.c: the functions of rows in what is below, before the normal form. What they
 // give is seen to be maps; what they store becomes stages over all rows.
 void derive_results_of_rows(DeriveWalk *w, Path at);
+// Prefixes that are wanted in turned order, as those of an array that is read backwards:
+// in the result of a function or of the program, and of rows that items share.
+void derive_turn_result(DeriveWalk *w, Path at);
+Path derive_turn_outside(DeriveWalk *w, Path at);
+bool derive_stays_apart(const Expr *map, int i); // such a stage, part i of what a map reads
 void derive_stages_of_rows(DeriveWalk *w, Path at);
 void derive_results_apart(DeriveWalk *w, Path at);
 void derive_name_results(DeriveWalk *w);

@@ -85,8 +85,9 @@ Path inwards(RandomWalk *w, Path at)
 {
     for (;;) {
         const Expr *e = node_at(w, at);
-        if (e && (expr_is(e, P_TAKE) || expr_is(e, P_JOIN) || expr_is(e, P_TRANSPOSE) ||
-                  expr_is(e, P_SCATTER) || expr_is(e, P_ASSCALAR) || needs_wrapped(e)))
+        if (e && ((expr_is(e, P_GATHER) && view_inverts(e)) || expr_is(e, P_TAKE) ||
+                  expr_is(e, P_JOIN) || expr_is(e, P_TRANSPOSE) || expr_is(e, P_SCATTER) ||
+                  expr_is(e, P_ASSCALAR) || needs_wrapped(e)))
             at = below(at, e->narg - 1);
         else
             return at;

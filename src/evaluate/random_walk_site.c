@@ -16,7 +16,7 @@ static bool writes_itself(const Expr *e)
     if (needs_wrapped(e))
         return writes_itself(e->arg[0]);
     if (pattern_info[e->pattern].group == G_VIEW)
-        return pattern_inverts(e->pattern) && writes_itself(data_of(e));
+        return view_inverts(e) && writes_itself(data_of(e));
     return true;
 }
 

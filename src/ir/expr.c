@@ -267,6 +267,30 @@ bool expr_is_use(const Expr *expr, const void *param)
     return expr->kind == E_PARAM && expr->param == param;
 }
 
+// An index as a sum of one's own, where `at` is the value of i; NULL: it is something else.
+static const Arith *index_at(ArithCtx *ctx, const Expr *e, const Param *i, const Arith *at)
+{
+    if (e->kind == E_NUM)
+        return e->num[0];
+    if (e->kind == E_LITERAL && !e->floating && !e->boolean)
+        return arith_const(ctx, (int64_t)e->number);
+    if (e->kind != E_OP || (e->op != OP_ADD && e->op != OP_SUB && e->op != OP_NEG))
+        return expr_is_use(e, i) ? at : NULL;
+    const Arith *a = index_at(ctx, e->arg[0], i, at);
+    const Arith *b = e->narg > 1 ? index_at(ctx, e->arg[1], i, at) : a;
+    if (!a || !b)
+        return NULL;
+    return e->op == OP_ADD   ? arith_add(ctx, a, b)
+           : e->op == OP_SUB ? arith_sub(ctx, a, b)
+                             : arith_mulc(ctx, a, -1);
+}
+
+bool expr_turns(ArithCtx *ctx, const Expr *index, const Param *i, const Arith *n)
+{
+    const Arith *at = arith_iter(ctx, "i", n), *place = index_at(ctx, index, i, at);
+    return place && arith_equal(ctx, arith_add(ctx, place, at), arith_addc(ctx, n, -1));
+}
+
 const Expr *expr_behind_lets(const Expr *expr)
 {
     while (expr->kind == E_LET)

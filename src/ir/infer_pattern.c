@@ -353,6 +353,8 @@ static const Type *infer_permute(Infer *in, Expr *e, const Type *want)
 {
     const Type *x = array_wanted(in, e, 0, 1, want), *index = type_scalar(S_INT);
     const Type *result = x ? infer_apply(in, e, &index, index) : NULL;
+    e->fun->turns =
+        result && expr_turns(in->ir->arith, e->fun->arg[0], e->fun->params[0], x->len);
     if (!result || type_equal(in->ir->arith, result, index))
         return result ? x : NULL;
     return diag_null(in->diags, e->fun->span, "T011",

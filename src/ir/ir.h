@@ -103,8 +103,6 @@ typedef struct {
     const char *doc;
 } PatternInfo;
 extern const PatternInfo pattern_info[PATTERNS];
-// Is it a view through which values can be written, by the inverse of its index function?
-bool pattern_inverts(Pattern pattern);
 
 // PAD_UNREAD: elements on which nothing depends, whichever are cheapest to read.
 typedef enum { PAD_CLAMP, PAD_MIRROR, PAD_WRAP, PAD_UNREAD, PAD_CONSTANT } PadMode;
@@ -161,6 +159,7 @@ struct Expr {
     int nparam; // LAMBDA
     Param **params;
     const FoldLaw *law; // LAMBDA of a fold: what is known of it (rewrite/laws.c), or NULL
+    bool turns; // LAMBDA of gather or scatter: it turns the array round; by inference
     int narg;
     Expr **arg;
 };
@@ -355,6 +354,10 @@ void expr_each(const Expr *expr, void (*visit)(const Expr *expr, void *user), vo
 bool expr_is(const Expr *expr, Pattern pattern); // in any number of dimensions
 bool expr_is_op(const Expr *expr, Op op);
 bool expr_is_use(const Expr *expr, const void *param);
+// Is it a view through which values can be written, by the inverse of its index function?
+bool view_inverts(const Expr *view);
+// Is the index n - 1 - i, as of an array of n elements that is turned round?
+bool expr_turns(ArithCtx *ctx, const Expr *index, const Param *i, const Arith *n);
 const Expr *expr_behind_lets(const Expr *expr); // what follows all of them
 const Expr *expr_behind_gets(const Expr *expr); // what they take components of
 // What each step of a loop adds to component i of its state, or takes off, as *op says: a

@@ -91,9 +91,10 @@ const PatternInfo pattern_info[PATTERNS] = {
 
 const char *const pad_mode_name[PAD_CONSTANT] = {"clamp", "mirror", "wrap", "unread"};
 
-bool pattern_inverts(Pattern pattern)
+bool view_inverts(const Expr *view)
 {
-    switch (pattern) {
+    switch (view->pattern) {
+    case P_GATHER: return view->fun->turns;
     case P_JOIN:
     case P_SPLIT:
     case P_TRANSPOSE:

@@ -720,7 +720,7 @@ static void gen_pattern(Lower *l, const Expr *expr, const Env *env, const View *
     case P_TOGLOBAL: gen(l, expr->arg[0], env, out); break;
     case P_ZIP: gen_zip(l, expr, env, out); break;
     default:
-        if (pattern_inverts(expr->pattern))
+        if (view_inverts(expr))
             gen_inverse(l, expr, env, out);
         else
             gen_view(l, expr, env, out);

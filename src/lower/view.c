@@ -624,6 +624,7 @@ const View *view_inverse(Lower *l, const Expr *expr, const Env *env, const View 
         return view_layout(l, P_ASVECTOR, 1, num, out, type);
     }
     case P_ASVECTOR: return view_layout(l, P_ASSCALAR, 1, NULL, out, type);
+    case P_GATHER: // turned round, as the way back is
     case P_SCATTER: return view_pattern(l, V_LAYOUT, type, expr, env, out);
     case P_TAKE: return view_pattern(l, V_CROP, type, expr, env, out);
     case P_MAP:
@@ -648,8 +649,7 @@ bool layout_function(const Expr *lambda)
 {
     const Expr *body = lambda->arg[0];
     for (; body->kind == E_PATTERN; body = body->arg[body->narg - 1])
-        if (!pattern_inverts(body->pattern) &&
-            !(body->pattern == P_MAP && layout_function(body->fun)))
+        if (!view_inverts(body) && !(body->pattern == P_MAP && layout_function(body->fun)))
             return false;
     return expr_is_use(body, lambda->params[0]) && lambda->arg[0]->kind == E_PATTERN;
 }

@@ -223,7 +223,7 @@ bool writes_itself(const Expr *expr)
         return false;
     if (pattern_info[expr->pattern].group != G_VIEW)
         return expr->pattern != P_ARRAY;
-    return pattern_inverts(expr->pattern) && writes_itself(expr->arg[0]);
+    return view_inverts(expr) && writes_itself(expr->arg[0]);
 }
 
 bool has_result(const Expr *result, const Param *param, int field)

@@ -395,7 +395,7 @@ static bool same_shape(ArithCtx *ctx, const Stage *a, const Stage *b)
 
 static bool picks_elements(const Expr *expr, const void *none)
 {
-    return expr->kind == E_AT || moves_elements(expr, none);
+    return expr->kind == E_AT || expr_is(expr, P_GATHER) || moves_elements(expr, none);
 }
 
 // Rows of any length that an item goes through one element after the other, and a reader

@@ -164,3 +164,19 @@ Expr *rule_layoutOfMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return map_of_layout(rw, at, map, 2, 2);
     return moves_only(at) ? map_of_layout(rw, at, map, most, most) : NULL;
 }
+
+Expr *rule_zipTurn(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    const int64_t i = args->at[0];
+    Expr *part[PARTS_MAX];
+    if (!is_dims(at, P_ZIP, 1) || at->narg > PARTS_MAX || i < 0 || i >= at->narg ||
+        under_turn(at->arg[i]) == at->arg[i])
+        return NULL;
+    for (int k = 0; k < at->narg; k++) {
+        const Expr *under = under_turn(at->arg[k]);
+        part[k] = copy_of(rw, under);
+        if (under == at->arg[k])
+            part[k] = layout_like(rw, at->arg[i], part[k]);
+    }
+    return layout_like(rw, at->arg[i], make_zip(rw, 1, part, at->narg));
+}

@@ -23,6 +23,20 @@ Expr *rule_arrayMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return body;
 }
 
+// The n elements of an array in the order that an index picks them in: theirs, or that of
+// n - 1 - i; NULL: it is none of these.
+static Expr *in_order_of(Rewrite *rw, const Expr *index, const Param *i, const Arith *n,
+                         Expr *array)
+{
+    if (expr_is_use(index, i))
+        return array;
+    if (!expr_turns(rw->ir->arith, index, i, n))
+        return NULL;
+    Param *k = fresh(rw, "k");
+    Expr *place = expr_replace(rw->ir, index, i, use(rw, k));
+    return make(rw, P_GATHER, 1, NULL, make_lambda(rw, k, place), array);
+}
+
 // What x[..][i][k].. is for all n of i: x[..] turned until what stands behind i comes
 // first. The accesses of the expression are used up; NULL: it is something else.
 static Expr *all_of_axis(Rewrite *rw, const Param *i, const Arith *n, Expr *at)
@@ -30,11 +44,12 @@ static Expr *all_of_axis(Rewrite *rw, const Param *i, const Arith *n, Expr *at)
     Expr *below = at->kind == E_AT ? at->arg[0] : NULL;
     if (!below)
         return NULL;
-    if (expr_is_use(at->arg[1], i))
-        return below->type && !expr_mentions(below, i) &&
-                       arith_equal(rw->ir->arith, below->type->len, n)
-                   ? below
-                   : NULL;
+    if (below->type && !expr_mentions(below, i) &&
+        arith_equal(rw->ir->arith, below->type->len, n)) {
+        Expr *whole = in_order_of(rw, at->arg[1], i, n, below);
+        if (whole)
+            return whole;
+    }
     Expr *all = expr_mentions(at->arg[1], i) ? NULL : all_of_axis(rw, i, n, below);
     return all ? expr_at(rw->ir, make1(rw, P_TRANSPOSE, all), at->arg[1]) : NULL;
 }
@@ -81,10 +96,14 @@ static Expr *axis_first(Rewrite *rw, Expr *array, int axis)
     return make1(rw, P_TRANSPOSE, rows);
 }
 
-// The component of the element that an array gives; -1: there are too many.
-static int part_of(Indexed *x, const Expr *array, int axis)
+// The component of the element that an array gives, whose axis the index goes along; -1: it
+// goes along in another order, or there are too many.
+static int part_of(Indexed *x, const Expr *array, int axis, const Expr *index)
 {
-    Expr *part = axis_first(x->rw, copy_of(x->rw, array), axis);
+    Expr *part = in_order_of(x->rw, index, x->index, x->len,
+                             axis_first(x->rw, copy_of(x->rw, array), axis));
+    if (!part)
+        return -1;
     for (int i = 0; i < x->n; i++)
         if (expr_equal(x->part[i], part))
             return i;
@@ -100,7 +119,7 @@ static Expr *picked(Indexed *x, Expr *at)
 {
     const Expr *array = at->arg[0];
     int axis = 0;
-    if (!expr_is_use(at->arg[1], x->index))
+    if (!expr_mentions(at->arg[1], x->index))
         return NULL;
     for (; array->kind == E_AT; array = array->arg[0], axis++)
         if (expr_mentions(array->arg[1], x->index))
@@ -108,7 +127,7 @@ static Expr *picked(Indexed *x, Expr *at)
     if (!is_closed(x, array) ||
         !arith_equal(x->rw->ir->arith, at->arg[0]->type->len, x->len))
         return NULL;
-    int k = part_of(x, array, axis);
+    int k = part_of(x, array, axis, at->arg[1]);
     if (k < 0)
         return NULL;
     Expr *elem = expr_get(x->rw->ir, use(x->rw, x->elem), k);

@@ -16,7 +16,13 @@ bool is_threads(Pattern p)
 
 bool moves_elements(const Expr *expr, const void *none)
 {
-    return expr_is(expr, P_GATHER) || expr_is(expr, P_DROP) || expr_is(expr, P_SLIDE);
+    return (expr_is(expr, P_GATHER) && !view_inverts(expr)) || expr_is(expr, P_DROP) ||
+           expr_is(expr, P_SLIDE);
+}
+
+const Expr *under_turn(const Expr *expr)
+{
+    return expr_is(expr, P_GATHER) && view_inverts(expr) ? expr->arg[0] : expr;
 }
 
 const Expr *data_of(const Expr *pattern)

@@ -234,6 +234,7 @@ const Arith *len_of(const Expr *expr, int dim); // of the type
 // Is it a view whose elements cannot be written where they come to stand? (For expr_find.)
 bool moves_elements(const Expr *expr, const void *none);
 bool only_views(const Expr *expr); // does it compute nothing but places?
+const Expr *under_turn(const Expr *expr); // the array that it turns round; else itself
 // What stands for f in map(f) if that is p(..., e) of the element e, which occurs nowhere
 // else in it; NULL if not.
 const Expr *inner_of(const Expr *map, Pattern p);

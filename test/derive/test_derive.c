@@ -274,6 +274,13 @@ static void test_plain_is_parallel(void **state)
          "a.1 + b.1), (1.0, 0.0), map(\\v -> (0.5 * v, v), r))), x)",
          RULE_SCAN_SPLIT},
         {"def p(x: [100000]float) = map(-, zip(x, scan(+, 0, x)))", RULE_SCAN_SPLIT},
+        // Suffixes are prefixes of what is read from its end.
+        {"def p(x: [4][100000]float) = map(\\r -> gather(\\i -> 99999 - i, scan(+, 0, "
+         "gather(\\i -> 99999 - i, r))), x)",
+         RULE_SCAN_SPLIT},
+        {"def p(x: [1000][1000]float) = map(\\r -> let y = scan(+, 0, array(1000, \\i -> "
+         "r[999 - i])) in array(1000, \\i -> 2 * y[999 - i]), x)",
+         RULE_SCAN_LCL},
         {"def p(x: [90][700]float) = map2(abs, scatter(\\i -> (i + 6) % 90, x))",
          RULE_MAP_SCATTER},
         {"def p(x: [90][700]float) = map2(-, zip2(x, scatter(\\i -> (i + 6) % 90, x)))",
@@ -428,6 +435,10 @@ static void test_arrays_by_index(void **state)
                "2)))",
                "def p(a: [50][700]float) = a |> map(\\r -> r |> map(\\x -> x / 2) |> "
                "scan(+, 0.0))");
+    same_space("def p(a: [50][70]float) = array(50, \\i -> let s = scan(\\y x -> 0.5 * y + "
+               "x, 0.0, array(70, \\j -> a[i][69 - j])) in array(70, \\j -> s[69 - j]))",
+               "def p(a: [50][70]float) = a |> map(\\r -> r |> gather(\\j -> 69 - j) |> "
+               "scan(\\y x -> 0.5 * y + x, 0.0) |> gather(\\j -> 69 - j))");
     same_space(
         "def p(a: [50][70]float, b: [70]float) = a |> map(\\r -> array(70, \\j -> r[j] * "
         "b[j]))",

@@ -133,6 +133,22 @@ static const Case cases[] = {
     {"def f(a: [M][K][N]float) = a |> map(map(\\r -> r |> scan(\\y x -> min(y + x, 1.0), "
      "0.0)))",
      3, 90, 5, "lx=4 strip=32 stages=3", MATH_STANDARD},
+    // Rows that are gone through from their end: elimination and substitution, of which the
+    // one reads what the other stored; rows that are moved, beside prefixes from the front.
+    {"def f(a: [M][N]float) = a |> map(\\r -> gather(\\i -> N - 1 - i, scan(\\y x -> 0.9 * "
+     "y + x, 0.0, gather(\\i -> N - 1 - i, r))))",
+     37, 131, 1, "lx=32 strip=16 stages=3", MATH_STANDARD},
+    {"def f(a: [M][N]double) = a |> map(\\r -> let e = r |> scan(\\s x -> (1 / (4 - s.0), "
+     "(x "
+     "+ s.1) / (4 - s.0)), (double(0), double(0))) in e |> gather(\\i -> N - 1 - i) |> "
+     "scan(\\x e -> e.1 + e.0 * x, double(0)) |> gather(\\i -> N - 1 - i))",
+     33, 75, 1, "lx=8 strip=16 stages=2", MATH_STANDARD},
+    {"def f(a: [M][N]float) = a |> map(\\r -> let b = gather(\\i -> N - 1 - i, "
+     "zip(gather(\\i -> N - 1 - i, r), r |> gather(\\i -> N - 1 - i) |> pad(2, 0, 0) |> "
+     "take(N)) |> "
+     "scan(\\y x -> 0.5 * y + x.0 - x.1, 0.0)) in zip(r |> scan(\\y x -> 0.25 * y + x, "
+     "0.0), b) |> map(+))",
+     41, 67, 1, "lx=32 strip=32 stages=2", MATH_STANDARD},
     // One strip holds a whole short row.
     {"def f(a: [M][N]float) = a |> map(\\r -> r |> scan(\\y x -> x + 0.5 * max(y, 0), 0))",
      41, 20, 1, "lx=8 strip=32 stages=2", MATH_STANDARD},
@@ -145,8 +161,15 @@ static const Case cases[] = {
      30, 1, 64, "lx=16 share=4 prefix=lookback", MATH_STANDARD},
     {"def f(a: [M][N]int) = a |> map(scan(+, 0))", 3, 4999, 1,
      "lx=32 share=4 prefix=lookback", MATH_STANDARD},
+    {"def f(a: [M][N]int) = a |> map(\\r -> let s = scan(+, 0, array(N, \\i -> r[N - 1 - "
+     "i])) in array(N, \\i -> s[N - 1 - i]))",
+     3, 4999, 1, "lx=32 share=4 prefix=lookback", MATH_STANDARD},
     {"def f(a: [M][N]double) = a |> transpose |> map(\\v -> v |> scan(+, double(0)) |> "
      "map(\\e -> 2 * e)) |> transpose",
+     1021, 37, 64, "lx=16 ly=1 parts=64 prefix=lookback", MATH_STANDARD},
+    {"def f(a: [M][N]float) = a |> transpose |> map(\\v -> v |> gather(\\i -> M - 1 - i) "
+     "|> "
+     "scan(+, 0.0) |> gather(\\i -> M - 1 - i)) |> transpose",
      1021, 37, 64, "lx=16 ly=1 parts=64 prefix=lookback", MATH_STANDARD},
     {"def f(a: [M][N]float) = a |> transpose |> map(scan(+, 0.0)) |> transpose", 1021, 37,
      64, "lx=32 ly=1 parts=4 prefix=lookback", MATH_STANDARD},

@@ -1186,9 +1186,39 @@ def recurrences(d):
     d.pick(made_rows, rows_in_turn, numbers_in_turn)(d, d.pick("float", "float", "double"))
 
 
+def backwards(d):
+    """Rows or columns that are gone through from their end: sums of what follows, filters in both directions, and
+    elimination with substitution; by pattern or by index."""
+    kind = d.pick("float", "float", "double")
+    n, m = d.grid(2)
+    columns, by_index = d.often(0.4), d.often(0.4)
+    length = n if columns else m
+
+    def back(x):
+        return (f"(let q = {x} in array({length}, \\i -> q[{length} - 1 - i]))" if by_index
+                else f"gather(\\i -> {length} - 1 - i, {x})")
+
+    zero, half = f"{kind}(0)", f"{kind}(0.5)"
+    sweep = d.pick(f"scan(+, {zero}, %s)", f"scan(max, {LEAST[kind]}, %s)", f"scan(\\y x -> {half} * y + x, {zero}, %s)")
+    whole = back(sweep % back("r"))
+    centred = "map(\\x -> x - s, r)"
+    way = d.pick("whole", "change", "both", "solve", "mean")
+    body = {
+        "whole": whole,
+        "change": f"zip(r, {whole}) |> map(\\x y -> y - x)",
+        "both": f"zip({sweep % 'r'}, {whole}) |> map(+)",
+        "solve": (f"let e = scan(\\s x -> (1 / (4 - s.0), (x + s.1) / (4 - s.0)), ({zero}, {zero}), r) in\n    "
+                  + back(f"scan(\\x e -> e.1 + e.0 * x, {zero}, {back('e')})")),
+        "mean": f"let s = reduce(+, {zero}, r) in {back(sweep % back(centred))}",
+    }[way]
+    d.note = f"{way} along {'columns' if columns else 'rows'}{', by index' if by_index else ''}, {kind}"
+    rows = f"{'transpose(a)' if columns else 'a'} |> map(\\r ->\n    {body})"
+    d.define("backwards", [("a", array([n, m], kind))], rows + (" |> transpose" if columns and d.often(0.7) else ""))
+
+
 CLASSES = {f.__name__: f for f in (elementwise, windows, folds, prefixes, rows, contractions,
                                    pipelines, steps, gathers, indexed, keyed, nested,
-                                   fields, instances, blocks, recurrences)}
+                                   fields, instances, blocks, recurrences, backwards)}
 
 
 def write(seed, n, folder):

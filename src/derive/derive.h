@@ -15,7 +15,7 @@
 #include "device/device.h"
 #include "ir/ir.h"
 #include "lower/lower.h"
-#include "rewrite/rewrite.h"
+#include "rewriter/rewriter.h"
 #include "space/space.h"
 
 // Does a parameter decide the order of folds? The column of parameters.def.

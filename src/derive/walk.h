@@ -125,6 +125,8 @@ enum { HOST_LEAST = 64 };
 // derive_tables.c: does a let name a table of functions, as sines, that is read again?
 bool derive_is_table(const Expr *let);
 void derive_join_tables(DeriveWalk *w, Path at); // those of one length, one after the other
+// derive_apart.c: takes a chain around a product apart; false: nothing changed.
+bool derive_part_chain(DeriveWalk *w, Path at);
 
 // derive_chain.c: a map of a chain of nests; false, and nothing changed, if it is none.
 bool derive_chain(DeriveWalk *w, Path at);

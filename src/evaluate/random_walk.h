@@ -5,7 +5,7 @@
 #ifndef FW_EVALUATE_RANDOM_WALK_H
 #define FW_EVALUATE_RANDOM_WALK_H
 
-#include "rewrite/rewrite.h"
+#include "rewriter/rewriter.h"
 
 typedef struct {
     Expr *expr; // inferred; owner: the program's Ir

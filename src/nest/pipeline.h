@@ -15,7 +15,7 @@
 
 #include "fuse/fuse.h"
 #include "ir/ir.h"
-#include "rewrite/rewrite.h"
+#include "rewriter/rewriter.h"
 
 // How a stage looks at an array.
 typedef enum {

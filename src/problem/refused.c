@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the interpreter refuses: an index outside its array, a scatter that is no
-// permutation, a division by zero. `check` tells what is refused of all inputs that it tries:
-// at the same place, with the same numbers, for inputs drawn twice and for integers that
-// are all one number. It does not look at sizes that would keep a reader waiting.
+// permutation, a division by zero. `check` tells what is refused of all inputs that it
+// tries: at the same place, with the same numbers, for inputs drawn twice and for integers
+// that are all one number. It does not look at sizes that would keep a reader waiting.
 
 #include "problem/problem.h"
 

@@ -29,8 +29,8 @@ Expr *rule_mapFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
 // A layout, or a map that gives each row one.
 static bool lays_out(const Expr *e)
 {
-    return e->kind == E_PATTERN && (pattern_inverts(e->pattern) ||
-                                    (e->pattern == P_MAP && lays_out(e->fun->arg[0])));
+    return e->kind == E_PATTERN &&
+           (view_inverts(e) || (e->pattern == P_MAP && lays_out(e->fun->arg[0])));
 }
 
 Expr *rule_mapFissionArg(Rewrite *rw, const Expr *at, const RuleArgs *args)

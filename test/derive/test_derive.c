@@ -3,46 +3,9 @@
 // Derivations of points: the rules lead to the expression, the text of the rules too, and
 // the points tried first are valid and different.
 
-#include "tune/tune.h"
+#include "opened.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <glob.h>
-#include <stdlib.h>
-#include <string.h>
-
-static const DeviceInfo gpu = {
-    .max_group = 1024, .max_item = {1024, 1024, 64}, .local_bytes = 49152, .warp = 32};
-
-typedef struct {
-    Arena *arena;
-    Diags diags;
-    Problem *problem;
-    Derivation *derivation;
-} Opened;
-
-static void fail_with(const Opened *x, const char *what)
-{
-    Buf text = buf_new();
-    diags_print(&text, &x->diags);
-    fail_msg("%s: %s", what, text.text);
-}
-
-static void open_bound(Opened *x, const char *what, const DeviceInfo *device)
-{
-    Binding binding[8];
-    int n = 0;
-    if (!x->problem)
-        fail_with(x, what);
-    for (; n < x->problem->program->sizes.len; n++)
-        binding[n] = (Binding){x->problem->program->sizes.at[n].name, n == 0 ? 37 : 48};
-    if (!problem_bind(x->problem, binding, n, &x->diags) ||
-        !(x->derivation = derive_new(x->problem->bound, device, &x->diags)))
-        fail_with(x, what);
-}
 
 static void open_file(Opened *x, const char *path, const DeviceInfo *device)
 {
@@ -50,26 +13,6 @@ static void open_file(Opened *x, const char *path, const DeviceInfo *device)
     x->diags = (Diags){.arena = x->arena};
     x->problem = problem_load(path, &x->diags);
     open_bound(x, path, device);
-}
-
-static void open_on(Opened *x, const char *text, const DeviceInfo *device)
-{
-    x->arena = arena_new();
-    x->diags = (Diags){.arena = x->arena};
-    x->problem = problem_parse("test", text, &x->diags);
-    open_bound(x, text, device);
-}
-
-static void open_text(Opened *x, const char *text)
-{
-    open_on(x, text, &gpu);
-}
-
-static void close_all(Opened *x)
-{
-    derive_free(x->derivation);
-    problem_free(x->problem);
-    arena_free(x->arena);
 }
 
 static void each_program(void (*check)(const char *path))
@@ -398,104 +341,6 @@ static void test_products_are_found(void **state)
     }
 }
 
-static void same_space(const char *by_index, const char *by_patterns)
-{
-    Opened a, b;
-    open_text(&a, by_index);
-    open_text(&b, by_patterns);
-    const Space *x = derive_space(a.derivation), *y = derive_space(b.derivation);
-    assert_int_equal(space_params(x), space_params(y));
-    for (int i = 0; i < space_params(x); i++) {
-        assert_string_equal(space_param(x, i)->name, space_param(y, i)->name);
-        assert_int_equal(space_param(x, i)->n, space_param(y, i)->n);
-    }
-    close_all(&a);
-    close_all(&b);
-}
-
-// A program has the same choices whether its elements are written by index or by patterns.
-static void test_arrays_by_index(void **state)
-{
-    (void)state;
-    same_space(
-        "def p(a: [50][700]float) = array(50, \\i -> let m = reduce(max, 0, a[i]) in let s "
-        "= reduce(+, 0, array(700, \\k -> exp(a[i][k] - m))) in array(700, \\j -> "
-        "exp(a[i][j] - m) / s))",
-        "def p(a: [50][700]float) = a |> map(\\r -> let m = r |> reduce(max, 0) in let s = "
-        "r "
-        "|> map(\\x -> exp(x - m)) |> reduce(+, 0) in r |> map(\\x -> exp(x - m) / s))");
-    same_space(
-        "def p(a: [500][70]float) = array(70, \\j -> reduce(+, 0, array(500, \\i -> "
-        "a[i][j] "
-        "* a[i][j])))",
-        "def p(a: [500][70]float) = a |> transpose |> map(\\c -> c |> map(\\x -> x * x) |> "
-        "reduce(+, 0))");
-    same_space("def p(a: [50][700]float) = array(50, \\i -> scan(+, 0.0, array(700, \\j -> "
-               "a[i][j] / "
-               "2)))",
-               "def p(a: [50][700]float) = a |> map(\\r -> r |> map(\\x -> x / 2) |> "
-               "scan(+, 0.0))");
-    same_space("def p(a: [50][70]float) = array(50, \\i -> let s = scan(\\y x -> 0.5 * y + "
-               "x, 0.0, array(70, \\j -> a[i][69 - j])) in array(70, \\j -> s[69 - j]))",
-               "def p(a: [50][70]float) = a |> map(\\r -> r |> gather(\\j -> 69 - j) |> "
-               "scan(\\y x -> 0.5 * y + x, 0.0) |> gather(\\j -> 69 - j))");
-    same_space(
-        "def p(a: [50][70]float, b: [70]float) = a |> map(\\r -> array(70, \\j -> r[j] * "
-        "b[j]))",
-        "def p(a: [50][70]float, b: [70]float) = a |> map(\\r -> zip(r, b) |> map(*))");
-    // A name costs nothing.
-    same_space(
-        "def p(a: [500][70]float) = array(70, \\j -> let q = array(500, \\i -> a[i][j] * "
-        "2) in reduce(+, 0, q))",
-        "def p(a: [500][70]float) = array(70, \\j -> reduce(+, 0, array(500, \\i -> "
-        "a[i][j] * 2)))");
-    // Stages that windows look at, and what follows a fold.
-    same_space(
-        "def p(a: [50][70]float) = let e = array2(50, 70, \\i j -> exp(a[i][j])) in e |> "
-        "pad2(1, 1, clamp) |> slide2(3, 1) |> map2(\\w -> w[0][1] + w[1][0] * w[1][2])",
-        "def p(a: [50][70]float) = a |> map2(exp) |> pad2(1, 1, clamp) |> slide2(3, 1) |> "
-        "map2(\\w -> w[0][1] + w[1][0] * w[1][2])");
-    same_space(
-        "def p(a: [64][96]float, b: [96][80]float, c: [80]float) = let m = array2(64, 80, "
-        "\\i j -> reduce(+, 0, array(96, \\k -> a[i][k] * b[k][j]))) in array2(64, 80, "
-        "\\i j -> max(m[i][j] + c[j], 0))",
-        "def p(a: [64][96]float, b: [96][80]float, c: [80]float) = let m = a |> map(\\r -> "
-        "transpose(b) |> map(\\q -> reduce(+, 0, zip(r, q) |> map(*)))) in m |> "
-        "map(\\r -> zip(r, c) |> map(\\x d -> max(x + d, 0)))");
-}
-
-// Stages have the same choices whether lets name them or one reads the other, also beside
-// others, in a tuple and in a time loop.
-static void test_chains_have_names(void **state)
-{
-    (void)state;
-    static const char windows[] = "pad2(1, 1, clamp) |> slide2(3, 1)";
-    static const char *const way[][2] = {
-        {"a |> %s |> map2(f) |> %s |> map2(g)",
-         "let x = a |> %s |> map2(f) in x |> %s |> map2(g)"},
-        {"zip2(a |> map2(h) |> %s, a) |> map2(\\w v -> f(w) * v)",
-         "let x = a |> map2(h) in zip2(x |> %s, a) |> map2(\\w v -> f(w) * v)"},
-        {"let x = a |> map2(h) in x |> map2(\\v -> v) |> %s |> map2(g)",
-         "let x = a |> map2(h) in x |> %s |> map2(g)"},
-        {"(a, a |> map2(h) |> %s |> map2(g))",
-         "let x = a |> map2(h) in (a, x |> %s |> map2(g))"},
-        {"iterate(4, \\s -> s |> %s |> map2(f) |> %s |> map2(g), a)",
-         "iterate(4, \\s -> let x = s |> %s |> map2(f) in x |> %s |> map2(g), a)"},
-    };
-    for (int i = 0; i < COUNTOF(way); i++) {
-        char text[2][1000];
-        for (int k = 0; k < 2; k++) {
-            int n = snprintf(text[k], sizeof text[k], "%s",
-                             "fun h(x: float): float = x * x\n"
-                             "def f(w: [3][3]float): float = w[0][1] - w[2][1]\n"
-                             "def g(w: [3][3]float): float = w[1][0] - w[1][2]\n"
-                             "def p(a: [500][700]float) = ");
-            snprintf(text[k] + n, sizeof text[k] - (size_t)n, way[i][k], windows, windows);
-        }
-        same_space(text[0], text[1]);
-    }
-}
-
 // Windows are folded in two maps, which are stages, wherever their folds are read.
 static void test_separated_folds_are_stages(void **state)
 {
@@ -524,76 +369,6 @@ static void test_separated_folds_are_stages(void **state)
     }
 }
 
-// A fold that is the same for all elements is found once, wherever it is written.
-static void test_folds_are_hoisted(void **state)
-{
-    (void)state;
-    static const char *const rows =
-        "def p(a: [50][700]float) = a |> map(\\r -> let s = reduce(+, 0, r) in r |> "
-        "map(\\x -> x / s))";
-    same_space(
-        "def p(a: [50][700]float) = a |> map(\\r -> r |> map(\\x -> x / reduce(+, 0, "
-        "r)))",
-        rows);
-    same_space("def p(a: [50][700]float) = array2(50, 700, \\i j -> a[i][j] / reduce(+, 0, "
-               "a[i]))",
-               rows);
-    same_space(
-        "def p(a: [50][700]float) = array2(50, 700, \\i j -> let s = reduce(+, 0, "
-        "a[i]) in let t = reduce(+, 0, a[i] |> map(\\x -> (x - s) * (x - s))) in "
-        "a[i][j] * t)",
-        "def p(a: [50][700]float) = a |> map(\\r -> let s = reduce(+, 0, r) in let t "
-        "= r |> map(\\x -> (x - s) * (x - s)) |> reduce(+, 0) in r |> map(\\x -> x "
-        "* t))");
-    // Of rows too, where the columns are gone through.
-    same_space(
-        "def p(a: [500][700]float) = array(700, \\j -> reduce(+, 0, array(500, \\i -> "
-        "a[i][j] / reduce(+, 0, a[i]))))",
-        "def p(a: [500][700]float) = let s = a |> map(reduce(+, 0)) in a |> transpose "
-        "|> map(\\c -> zip(a, c, s) |> map(\\t -> t.1 / t.2) |> reduce(+, 0))");
-    same_space(
-        "def p(a: [700]float, b: [900]float) = a |> map(\\x -> x / reduce(max, 0, b))",
-        "def p(a: [700]float, b: [900]float) = let m = b |> reduce(max, 0) in a |> "
-        "map(\\x -> x / m)");
-}
-
-static void has_first(const char *text, const char *name, const char *value)
-{
-    Opened x;
-    Point point;
-    open_text(&x, text);
-    const Space *space = derive_space(x.derivation);
-    bool has = space_find(space, name) >= 0;
-    if (has) {
-        derive_plain(x.derivation, &point);
-        has = space_set(space, &point, name, value);
-    }
-    close_all(&x);
-    if (!has)
-        fail_msg("no %s=%s: %s", name, value, text);
-}
-
-// What a later map makes of each element, and results beside a row, leave the chain as it
-// is.
-static void test_names_within_rows(void **state)
-{
-    (void)state;
-    same_space(
-        "def p(a: [50][700]float, b: [50][700]float) = zip(a, b) |> map(\\r q -> let x = r "
-        "|> "
-        "map(\\v -> v + 1) in let y = q |> map(\\v -> v * 2) in let s = zip(x, y) |> "
-        "reduce(\\s v -> s + v.0 * v.1, 0) in x |> map(\\v -> v * s)) |> map2(\\v -> v - "
-        "1)",
-        "def p(a: [50][700]float, b: [50][700]float) = zip(a, b) |> map(\\r q -> let x = r "
-        "|> "
-        "map(\\v -> v + 1) in let y = q |> map(\\v -> v * 2) in let s = zip(x, y) |> "
-        "reduce(\\s v -> s + v.0 * v.1, 0) in x |> map(\\v -> v * s - 1))");
-    has_first(
-        "def p(a: [5000][64]float) = a |> map(\\r -> let s = r |> reduce(+, 0) in (r |> "
-        "map(\\v -> v / s), s))",
-        "fold", "group");
-}
-
 // The plain point joins stages where one reads the other point by point, and only there.
 static void test_plain_cover(void **state)
 {
@@ -610,149 +385,6 @@ static void test_plain_cover(void **state)
     assert_true(space_set(space, &expected, "cover", "1|2+3|4"));
     assert_true(point_equal(space, &plain, &expected));
     close_all(&x);
-}
-
-// The stages of a step share kernels as covers say, also where the loop has a name.
-static void test_named_loops(void **state)
-{
-    (void)state;
-#define STEP                                                                               \
-    "iterate(5, \\x y -> let u = zip2(x, y) |> map2(\\v w -> exp(v) * w) in (u |> "        \
-    "transpose |> map(\\c -> c |> map(\\v -> v + reduce(+, 0, c))) |> transpose, u), "     \
-    "(a, b))"
-    static const char *const head = "def p(a: [500][700]float, b: [500][700]float) = ";
-    Arena *arena = arena_new();
-    same_space(arena_printf(arena, "%s%s", head, STEP),
-               arena_printf(arena, "%slet s = %s in (s.0, s.1)", head, STEP));
-    arena_free(arena);
-#undef STEP
-}
-
-// Items may have all of an axis of few elements.
-static void test_few(void **state)
-{
-    (void)state;
-    has_first("def p(a: [9][500][700]float) = array3(9, 500, 700, \\q i j -> let s = "
-              "a[0][i][j] + a[8][i][j] in if q == 3 then s / 2 else exp(s) * a[q][i][j])",
-              "bz", "9");
-}
-
-// Folds of long columns that a chain goes on with have kernels of their own, and parts.
-static void test_long_columns_are_apart(void **state)
-{
-    (void)state;
-    static const char *const chain = "def p(a: [5000][700]float) = a |> transpose |> "
-                                     "map(\\c -> let m = reduce(max, 0, c) in "
-                                     "let e = c |> map(\\v -> exp(v - m)) in let s = "
-                                     "reduce(+, 0, e) in e |> map(\\v -> v / "
-                                     "s)) |> transpose";
-    same_space(
-        chain,
-        "def p(a: [5000][700]float) = let m = a |> transpose |> map(reduce(max, 0)) in "
-        "let s = zip(a |> transpose, m) |> map(\\c m -> c |> map(\\v -> exp(v - m)) |> "
-        "reduce(+, 0)) in a |> map(\\r -> zip(r, m, s) |> map(\\v m s -> exp(v - m) / "
-        "s))");
-    has_first(chain, "parts", "64");
-}
-
-// What is done with a fold, or with its components, does not matter for its parts; nor do
-// names and conditions in its function.
-static void test_named_folds_have_parts(void **state)
-{
-    (void)state;
-    static const char *const rest[] = {
-        "reduce(\\s e -> (s.0 + e, s.1 + 1), (0.0, 0), r) in s.0 / float(s.1)",
-        "reduce(\\s e -> if e > 0 then (s.0 + e, s.1 + 1) else s, (0.0, 0), r) in s.0 / "
-        "float(s.1)",
-        "reduce(\\s e -> let d = e - 1 in (s.0 + d, s.1 + d * d), (0, 0), r) in s.1 - "
-        "s.0 * s.0",
-        "reduce(\\s e -> if e > 0 then s + e else s, 0, r) in s * s",
-    };
-    for (int i = 0; i < COUNTOF(rest); i++) {
-        AutoArena *arena = arena_new();
-        has_first(arena_printf(arena,
-                               "def p(a: [20][5000000]float): [20]float = a |> map(\\r -> "
-                               "let s = %s)",
-                               rest[i]),
-                  "parts", "64");
-    }
-}
-
-// Windows of rows, and of images in batches, are windows over all dimensions.
-static void test_windows_in_batches(void **state)
-{
-    (void)state;
-    same_space(
-        "def p(a: [500][700]float) = a |> map(\\r -> r |> pad(4, 4, mirror) |> slide(9, "
-        "1) |> map(reduce(+, 0)))",
-        "def p(a: [500][700]float) = a |> pad2(0, 0, 4, 4, mirror) |> slide2(1, 1, 9, 1) "
-        "|> map2(\\w -> reduce(+, 0, w[0]))");
-    has_first(
-        "def p(a: [4][8][50][70]float, f: [8][3][3]float) = a |> map(\\b -> zip(b, f) |> "
-        "map(\\q k -> q |> pad2(1, 1, 0) |> slide2(3, 1) |> map2(\\w -> zip(join(w), "
-        "join(k)) |> map(*) |> reduce(+, 0))))",
-        "border", "split");
-}
-
-// Nests of more maps than work-items have dimensions have work-items along all of them, and
-// folds of folds within are one fold, which items share, or a product.
-static void test_deep_nests(void **state)
-{
-    (void)state;
-    same_space("def p(a: [5][6][50][70]float) = a |> map(map(map(map(\\x -> x * 2))))",
-               "def p(a: [30][50][70]float) = a |> map3(\\x -> x * 2)");
-    same_space(
-        "def p(a: [5][6][50][70]float) = array(5, \\i -> array(6, \\j -> array2(50, 70, "
-        "\\k l -> a[i][j][k][l] * 2)))",
-        "def p(a: [30][50][70]float) = a |> map3(\\x -> x * 2)");
-    has_first("def p(a: [4][5000][70]float) = a |> map(\\p -> p |> transpose |> map(\\c -> "
-              "reduce(max, c[0], c)))",
-              "parts", "64");
-    has_first(
-        "def p(a: [50][80][90]float) = array(80, \\j -> reduce(+, 0, array(50, \\i -> "
-        "reduce(+, 0, a[i][j]))))",
-        "fold", "group");
-    has_first(
-        "def p(a: [8][30][40]float, f: [16][8][3][3]float) = f |> map(\\g -> array2(28, "
-        "38, \\i j -> reduce(+, 0, array(8, \\c -> reduce(+, 0, array(3, \\u -> "
-        "reduce(+, 0, array(3, \\v -> a[c][i + u][j + v] * g[c][u][v]))))))))",
-        "product", "blocks");
-}
-
-// A chain that begins with rows of a product, or ends in one, leaves the product to itself.
-static void test_chains_around_products(void **state)
-{
-    (void)state;
-    static const char *const scores =
-        "let s = k |> map(\\c -> zip(r, c) |> map(*) |> reduce(+, 0)) in let m = "
-        "reduce(max, "
-        "s[0], s) in let e = s |> map(\\x -> exp(x - m)) in let z = reduce(+, 0, e) in";
-    static const char *const ends[] = {
-        "e |> map(\\x -> x / z)",
-        "v |> transpose |> map(\\c -> (zip(e, c) |> map(*) |> reduce(+, 0)) / z)"};
-    char text[1024];
-    for (int i = 0; i < COUNTOF(ends); i++) {
-        snprintf(
-            text, sizeof text,
-            "def p(q: [50][8]float, k: [300][8]float, v: [300][8]float) = q |> map(\\r "
-            "-> %s %s)",
-            scores, ends[i]);
-        has_first(text, "product", "blocks");
-        has_first(text, "fold", "group");
-    }
-    has_first(
-        "def p(a: [50][8]float, b: [300][8]float) = array2(50, 300, \\i j -> reduce(+, 0, "
-        "array(8, \\k -> a[i][k] * b[j][k])) / reduce(+, 0, a[i]))",
-        "product", "blocks");
-    // Rows beside columns: a group each, and an item each.
-    has_first(
-        "def p(a: [500][700]float) = array2(500, 700, \\i j -> a[i][j] - reduce(+, 0, "
-        "a[i]) - reduce(+, 0, array(500, \\k -> a[k][j])))",
-        "fold", "near");
-    // A sum of what is found for each row leaves rows to groups.
-    has_first(
-        "def p(a: [500][700]float) = reduce(+, 0, a |> map(\\r -> log(reduce(+, 0, r))))",
-        "fold", "group");
 }
 
 // Is it the row's name, with what may follow?
@@ -925,19 +557,8 @@ int main(void)
         cmocka_unit_test(test_plain_is_parallel),
         cmocka_unit_test(test_deep_programs),
         cmocka_unit_test(test_products_are_found),
-        cmocka_unit_test(test_arrays_by_index),
-        cmocka_unit_test(test_folds_are_hoisted),
-        cmocka_unit_test(test_names_within_rows),
-        cmocka_unit_test(test_chains_have_names),
         cmocka_unit_test(test_separated_folds_are_stages),
-        cmocka_unit_test(test_long_columns_are_apart),
-        cmocka_unit_test(test_named_folds_have_parts),
         cmocka_unit_test(test_plain_cover),
-        cmocka_unit_test(test_named_loops),
-        cmocka_unit_test(test_few),
-        cmocka_unit_test(test_windows_in_batches),
-        cmocka_unit_test(test_deep_nests),
-        cmocka_unit_test(test_chains_around_products),
         cmocka_unit_test(test_parameters_have_rows),
         cmocka_unit_test(test_strict_passes),
         cmocka_unit_test(test_folds_again),

@@ -13,7 +13,7 @@
 #include "model/dataset.h"
 #include "problem/npy.h"
 #include "report/report.h"
-#include "rewrite/rewrite.h"
+#include "rewriter/rewriter.h"
 #include "search/steps.h"
 #include "store/recorded.h"
 #include "store/wisdom.h"

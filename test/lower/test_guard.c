@@ -6,7 +6,7 @@
 
 #include "calibrate/describe.h"
 #include "lower/lower.h"
-#include "rewrite/rewrite.h"
+#include "rewriter/rewriter.h"
 #include "tune/tune.h"
 
 #include <setjmp.h>

@@ -3,7 +3,7 @@
 // Every rule on programs of its own, at random sizes, arguments and inputs: both sides have
 // the same value to the last bit. And what rules must refuse.
 
-#include "rewrite/rewrite.h"
+#include "rewriter/rewriter.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

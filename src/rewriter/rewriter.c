@@ -2,7 +2,7 @@
 //
 // Rules applied one after another to an expression, which keeps its types.
 
-#include "rewrite/internal.h"
+#include "rewriter/rewriter.h"
 
 void rewriter_init(Rewriter *r, Ir *ir, Arena *arena, const Expr *expr)
 {

@@ -2,7 +2,7 @@
 //
 // Derivations as text, and doing them again.
 
-#include "rewrite/internal.h"
+#include "rewriter/rewriter.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -20,25 +20,55 @@
 typedef struct {
     Pass *pass;
     Arena *arena; // of this pass
-    Table table;  // of values: their number; of variables: the number of what they hold
-    VEC(const Var *) name; // of each number, NULL: it has none
+    Table table;  // of values: their number; of variables: the number of what they hold; of
+                  // numbers: the name, which holds until its block ends
+    int numbers;
+    VEC(const Var *) names;
 } Same;
 
 enum { NONE = -1 };
+
+static const void *as_pointer(int64_t value)
+{
+    return (const void *)(intptr_t)value;
+}
 
 static int number_of_key(Same *s, Key key)
 {
     int i = table_find(&s->table, key);
     if (i >= 0)
         return s->table.entry.at[i].value;
-    table_push(&s->table, key, s->name.len);
-    VEC_PUSH(s->arena, &s->name, NULL);
-    return s->name.len - 1;
+    table_push(&s->table, key, s->numbers);
+    return s->numbers++;
 }
 
-static const void *as_pointer(int64_t value)
+static Key key_of_name(Same *s, int number)
 {
-    return (const void *)(intptr_t)value;
+    return (Key){as_pointer(number), NULL, &s->names};
+}
+
+static const Var *name_of(Same *s, int number)
+{
+    int i = table_find(&s->table, key_of_name(s, number));
+    return i < 0 ? NULL : s->names.at[s->table.entry.at[i].value];
+}
+
+static void give_name(Same *s, int number, const Var *name)
+{
+    table_push(&s->table, key_of_name(s, number), s->names.len);
+    VEC_PUSH(s->arena, &s->names, name);
+}
+
+// A constant that has no number yet has one of its own.
+static int number_of_var(Same *s, const Var *var)
+{
+    const Key key = {var, NULL, NULL};
+    int i = table_find(&s->table, key);
+    if (i >= 0 || !var->is_const)
+        return i >= 0 ? s->table.entry.at[i].value : NONE;
+    const int number = number_of_key(s, key);
+    give_name(s, number, var);
+    return number;
 }
 
 // What a value is but for its arguments.
@@ -53,7 +83,7 @@ static int number_of_head(Same *s, const KExpr *e)
     case K_LANE:
     case K_VECTOR: {
         const int64_t what = (int64_t)e->kind << 32 | (int64_t)e->op << 8 | e->lane;
-        return number_of_key(s, (Key){e->type, as_pointer(what), &s->name});
+        return number_of_key(s, (Key){e->type, as_pointer(what), &s->numbers});
     }
     case K_CALL: return number_of_key(s, (Key){e->type, e->callee, &s->table});
     default: return NONE;
@@ -62,12 +92,8 @@ static int number_of_head(Same *s, const KExpr *e)
 
 static int number_of(Same *s, const KExpr *e)
 {
-    if (e->kind == K_VAR) {
-        int i = table_find(&s->table, (Key){e->var, NULL, NULL});
-        return i >= 0             ? s->table.entry.at[i].value
-               : e->var->is_const ? number_of_key(s, (Key){e->var, NULL, NULL})
-                                  : NONE;
-    }
+    if (e->kind == K_VAR)
+        return number_of_var(s, e->var);
     int number = number_of_head(s, e);
     for (int i = 0; number != NONE && i < kexpr_args(e); i++) {
         const int arg = number_of(s, e->arg[i]);
@@ -84,7 +110,7 @@ static const KExpr *renamed(void *user, const KExpr *e)
     int i = e->kind == K_VAR ? table_find(&s->table, (Key){e->var, NULL, NULL}) : NONE;
     if (i < 0)
         return kexpr_map(s->pass->arena, e, renamed, s);
-    const Var *name = s->name.at[s->table.entry.at[i].value];
+    const Var *name = name_of(s, s->table.entry.at[i].value);
     return !name || name == e->var ? e : kexpr_var(s->pass->arena, name);
 }
 
@@ -96,10 +122,10 @@ static bool is_again(Same *s, const Stm *stm)
     const int number = number_of(s, stm->value);
     if (number == NONE)
         return false;
-    const Var *name = s->name.at[number];
+    const Var *name = name_of(s, number);
     const bool again = name && name->type == stm->var->type;
     if (!name)
-        s->name.at[number] = stm->var;
+        give_name(s, number, stm->var);
     if (!name || again)
         table_push(&s->table, (Key){stm->var, NULL, NULL}, number);
     return again;

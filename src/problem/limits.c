@@ -105,27 +105,19 @@ static const double MARGIN = 32;
 // What is further than this is left to the bounds.
 static const double TOLERANCE_MOST = 0.1;
 
-// Runs a pass over the bounds of each floating output: its scale is theirs. other: outputs
-// beside them, or NULL.
-static Found each_bound_beside(const ProblemData *data, const ProblemData *other,
-                               RefPass pass)
+// Runs a pass over the bounds of each floating output: its scale is theirs.
+static Found each_bound(const ProblemData *data, RefPass pass)
 {
     for (int k = data->ninput; k < data->nbuffer; k++) {
         const RunnerBuffer *b = &data->buffer[k];
         if (!scalar_info[b->scalar].floating)
             continue;
         pass.buffer = b;
-        pass.raw = other ? other->buffer[k].expect : NULL;
         pass.bound = (float *)(uintptr_t)b->bound;
         pass.scale = check_scale(b->scalar, b->expect, b->count);
         pass.found = pass_run(pass);
     }
     return pass.found;
-}
-
-static Found each_bound(const ProblemData *data, RefPass pass)
-{
-    return each_bound_beside(data, NULL, pass);
 }
 
 // The magnitude of each element or, if it is more, the scale.
@@ -156,18 +148,6 @@ static void narrow_chunk(const RefPass *pass, int64_t at, int64_t n, Found *foun
             *bound > pass->tolerance * size[k])
             *bound = float_above(pass->tolerance * size[k]);
     }
-}
-
-// As above, by how far the elements around it were moved: a few that diverge leave the
-// others their limit.
-static void narrow_near_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
-{
-    RefPass near = *pass;
-    Found moved = {0};
-    differ_chunk(pass, at, n, &moved);
-    near.tolerance = fmax(pass->tolerance, MARGIN * moved.most);
-    if (near.tolerance <= TOLERANCE_MOST)
-        narrow_chunk(&near, at, n, found);
 }
 
 // An element whose steps diverge is undecided: whether it ends as an infinity or as a NaN
@@ -247,16 +227,12 @@ static double limit_of(const ProblemData *data, const ProblemData *nudged,
 void limits_set(ProblemData *data, const ProblemData *nudged, bool bounded, bool continuous)
 {
     double limit = limit_of(data, nudged, bounded ? COMPARE_ALL : COMPARE_BOUNDED);
-    RefPass pass = {.chunk = narrow_chunk, .tolerance = data->tolerance};
+    RefPass pass = {.chunk = narrow_chunk};
     pass.all = bounded && (continuous || (limit <= TOLERANCE_MOST && is_in_doubt(data)));
     if (bounded && !pass.all)
         limit = limit_of(data, nudged, COMPARE_BOUNDED);
-    if (bounded && limit > TOLERANCE_MOST) {
-        pass.chunk = narrow_near_chunk;
-        if (continuous)
-            each_bound_beside(data, nudged, pass);
+    if (bounded && limit > TOLERANCE_MOST)
         return;
-    }
     data->tolerance = fmax(data->tolerance, fmin(limit, TOLERANCE_MOST));
     pass.tolerance = data->tolerance;
     if (bounded || data->diverged)

@@ -284,7 +284,10 @@ static void add_counts(Derivation *d, const char *stem, int x, int64_t most)
         if (between[i] <= most)
             value[n++] = between[i];
     const int64_t few = strcmp(stem, "b") == 0 ? d->shape.few[x] : 0;
-    if (few > most || (few & (few - 1)))
+    bool there = few == 0;
+    for (int i = 0; i < n; i++)
+        there |= value[i] == few;
+    if (!there)
         value[n++] = few;
     char name[8];
     snprintf(name, sizeof name, "%s%s", stem, axis[x]);

@@ -239,32 +239,31 @@ void limits_set(ProblemData *data, const ProblemData *nudged, bool bounded, bool
         each_bound(data, pass);
 }
 
-// How many elements a changed last bit takes further than the tolerance, and integers how
-// far at most.
+// How many elements a changed last bit takes further than the tolerance, and how far at
+// most.
 static void far_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
     double x[CHUNK], e[CHUNK];
-    const bool floating = scalar_info[pass->buffer->scalar].floating;
     pass_unpack(pass->buffer->scalar, pass->raw, at, n, x);
     pass_unpack(pass->buffer->scalar, pass->buffer->expect, at, n, e);
     for (int64_t k = 0; k < n; k++) {
+        const double by = x[k] == e[k] || (isnan(x[k]) && isnan(e[k])) ? 0 : x[k] - e[k];
         found->count += difference(x[k], e[k], pass->scale) > pass->tolerance;
-        if (!floating)
-            found->most = fmax(found->most, fabs(x[k] - e[k]));
+        found->most = fmax(found->most, isnan(by) ? INFINITY : fabs(by));
     }
 }
 
 // Another order turns about as many decisions as the changed bits did: a few elements may
-// be anything, or, where most differ (as the counts of a histogram), all by so much. One
-// element in 4,096, up to 16, may differ where none did.
+// be anything, but no more than a sixteenth, or, where more differ (as the counts of a
+// histogram), all by so much. One element in a million, up to 16, may differ where none
+// did.
 static void spare(RunnerBuffer *b, Found far, Arena *arena)
 {
-    enum { FEW = 64, RARE = 4096, RARE_MOST = 16 };
-    const bool few = FEW * far.count <= b->count;
-    if (few || scalar_info[b->scalar].floating || !scalar_info[b->scalar].integer) {
-        const double most = fmax(MARGIN * (double)far.count, (double)(b->count / RARE));
-        b->spared =
-            (int64_t)(far.count ? fmin(most, (double)b->count) : fmin(most, RARE_MOST));
+    enum { FEW = 64, PART = 16, RARE = 1 << 20, RARE_MOST = 16 };
+    if (FEW * far.count <= b->count) {
+        const double most = MARGIN * (double)far.count;
+        b->spared = far.count ? (int64_t)fmin(most, (double)(b->count / PART))
+                              : MIN(b->count / RARE, RARE_MOST);
         return;
     }
     float *bound = arena_shared(arena, (size_t)b->count * sizeof *bound);

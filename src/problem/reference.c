@@ -433,7 +433,8 @@ static void settle_rounding(const Problem *problem, ProblemData *const *data, in
     const Expr *body = problem->bound->main->body;
     const bool steps = expr_find(body, is_stepped, NULL), decides = expr_decides(body);
     const bool bounded = n > 0 && is_bounded(data[0]);
-    if (n == 0 || !(steps || (decides && !bounded)))
+    const bool spares = decides && !bounded && !problem_is_strict(problem);
+    if (n == 0 || !(steps || spares))
         return;
     AutoArena *scratch = arena_new();
     ProblemData **nudged = NEW_ARRAY(scratch, ProblemData *, n);
@@ -449,7 +450,7 @@ static void settle_rounding(const Problem *problem, ProblemData *const *data, in
     for (int k = 0; k < n; k++) {
         if (steps)
             limits_set(data[k], nudged[k], bounded, !decides);
-        if (!bounded && decides)
+        if (spares)
             limits_spare(data[k], nudged[k], arena);
     }
 }

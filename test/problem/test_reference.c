@@ -167,7 +167,7 @@ static void test_spared(void **state)
         float bound;
     } programs[] = {
         {"map(\\x -> if x > 100.5 then 2.0 * x else x, a)", 0, 0},
-        {"map(\\x -> if x * 3.0 > 6.0 then 2.0 else 1.0, a)", 32, 0},
+        {"map(\\x -> if x * 3.0 > 6.0 then 2.0 else 1.0, a)", 4, 0},
         {"map(\\x -> int(floor(x * 3.0)), a)", 0, 32},
     };
     for (int k = 0; k < COUNTOF(programs); k++) {

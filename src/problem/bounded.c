@@ -78,8 +78,7 @@ float float_above(double x)
     return f < x ? nextafterf(f, INFINITY) : f;
 }
 
-// The largest number of a floating type.
-static double scalar_most(Scalar scalar)
+double scalar_most(Scalar scalar)
 {
     return scalar == S_HALF ? 65504 : scalar == S_DOUBLE ? DBL_MAX : FLT_MAX;
 }

@@ -138,15 +138,17 @@ static void widest_chunk(const RefPass *pass, int64_t at, int64_t n, Found *foun
             found->most = fmax(found->most, (double)pass->bound[at + k] / size[k]);
 }
 
+// An infinity stays right where the limit reaches beyond the largest number.
 static void narrow_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
+    const double most = scalar_most(pass->buffer->scalar);
     double size[CHUNK];
     sizes_of(pass, at, n, size);
     for (int64_t k = 0; k < n; k++) {
         float *bound = &pass->bound[at + k];
-        if ((pass->all || isfinite(*bound)) && isfinite(size[k]) &&
-            *bound > pass->tolerance * size[k])
-            *bound = float_above(pass->tolerance * size[k]);
+        const double limit = pass->tolerance * size[k];
+        if ((pass->all || isfinite(*bound)) && size[k] + limit <= most && *bound > limit)
+            *bound = float_above(limit);
     }
 }
 

@@ -52,6 +52,7 @@ RunnerBuffer pairs_read(const RunnerBuffer *from, Arena *arena);
 void pairs_take(RunnerBuffer *to, const void *pairs, Arena *arena);
 // The least float that is not less.
 float float_above(double x);
+double scalar_most(Scalar scalar); // the largest number of a floating type
 
 // limits.c --------------------------------------------------------------------------------
 

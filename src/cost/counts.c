@@ -311,9 +311,7 @@ typedef struct {
 static bool lookup_size(void *user, const Arith *var, int64_t *value)
 {
     const Values *v = user;
-    const Binding *size = var->launch ? NULL : binding_find(v->binding, v->n, var->name);
-    *value = size ? size->value : var->launch ? launch_usual(var) : 0;
-    return size || var->launch;
+    return scope_size(v->binding, v->n, var, value);
 }
 
 static bool row_value(const Values *v, const SumRow *row, Wide *value)

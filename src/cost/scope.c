@@ -26,12 +26,10 @@ static BoundVar *bound_new(Scope *s, BoundKind kind, const Arith *var)
 static BoundVar *bind_size(Scope *s, const Arith *var)
 {
     const FeatureSetting *f = s->setting;
-    const Binding *size =
-        var->launch ? NULL : binding_find(f->binding, f->nbinding, var->name);
-    if (!size && !var->launch)
+    int64_t at;
+    if (!scope_size(f->binding, f->nbinding, var, &at))
         return NULL;
-    BoundVar *bound = NEW_OF(s->arena, BoundVar, .var = var,
-                             .at = size ? size->value : launch_usual(var));
+    BoundVar *bound = NEW_OF(s->arena, BoundVar, .var = var, .at = at);
     VEC_PUSH(s->arena, &s->bounds, bound);
     table_push(&s->table, (Key){var, NULL, NULL}, s->bounds.len - 1);
     return bound;

@@ -54,6 +54,15 @@ static inline int64_t launch_usual(const Arith *number)
     return number->lo->value + (number->hi->value - number->lo->value) / 2;
 }
 
+// The value of a size, or of a number that launches say; false: it has none.
+static inline bool scope_size(const Binding *binding, int n, const Arith *var,
+                              int64_t *value)
+{
+    const Binding *size = var->launch ? NULL : binding_find(binding, n, var->name);
+    *value = size ? size->value : var->launch ? launch_usual(var) : 0;
+    return size || var->launch;
+}
+
 // False if a size is not bound.
 bool scope_init(Scope *scope, Arena *arena, const Kernel *kernel,
                 const FeatureSetting *setting);

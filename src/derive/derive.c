@@ -32,8 +32,7 @@ Path walk_under_layout(DeriveWalk *w, Path at)
     return at;
 }
 
-// Inside the functions of a nest.
-static Path inside_nest(DeriveWalk *w, Path at, int dims)
+Path walk_inside(DeriveWalk *w, Path at, int dims)
 {
     for (int k = 0; k < dims; k++)
         at = walk_below(w, at, CHILD_FUN);
@@ -221,7 +220,7 @@ static void derive_item(DeriveWalk *w, const Nest *nest, Path item)
         walk_apply(w, RULE_SPLIT_JOIN, item, nest->step, nest->dims)) {
         item = walk_below(w, item, 0);
         walk_apply_plain(w, RULE_MAP_SEQ, item);
-        item = inside_nest(w, item, nest->dims);
+        item = walk_inside(w, item, nest->dims);
     }
     walk_apply_plain(w, RULE_MAP_UNROLL, item);
 }
@@ -240,7 +239,7 @@ static Path derive_items(DeriveWalk *w, const Nest *nest, Path work)
     if (!nest->one_each && walk_apply(w, RULE_SPLIT_JOIN, work, nest->item, nest->dims))
         work = walk_below(w, work, 0);
     apply_threads(w, RULE_MAP_LCL, work, nest->dims);
-    return inside_nest(w, work, nest->dims);
+    return walk_inside(w, work, nest->dims);
 }
 
 // 0 where it is not known.
@@ -286,7 +285,7 @@ static void derive_any_group(DeriveWalk *w, const Nest *nest, Path at)
     if (walk_apply(w, RULE_SPLIT_JOIN, at, nest->item, nest->dims))
         at = walk_map_below(w, at);
     apply_threads(w, RULE_MAP_GLB, at, nest->dims);
-    derive_item(w, nest, inside_nest(w, at, nest->dims));
+    derive_item(w, nest, walk_inside(w, at, nest->dims));
 }
 
 // A map over all its dimensions.
@@ -310,7 +309,7 @@ static void derive_nest(DeriveWalk *w, Path at)
     Path groups = walk_map_below(w, at);
     if (!apply_threads(w, RULE_MAP_WRG, groups, dims))
         return;
-    Path work = inside_nest(w, groups, dims);
+    Path work = walk_inside(w, groups, dims);
     if (tiled)
         stage_windows(w, walk_below(w, work, 0), dims, copied);
     Path item = derive_items(w, &nest, work);
@@ -369,7 +368,7 @@ static void derive_product(DeriveWalk *w, Path at)
         return;
     while (!w->deep && !is_map(walk_node(w, at)))
         at = walk_below(w, at, 0);
-    Path work = inside_nest(w, at, 2), block;
+    Path work = walk_inside(w, at, 2), block;
     walk_apply(w, RULE_MAP_WRG, at, (int64_t[]){1}, 1);
     walk_apply(w, RULE_MAP_WRG, walk_below(w, at, CHILD_FUN), (int64_t[]){0}, 1);
     block = derive_items(w, &nest, work);
@@ -425,7 +424,7 @@ static bool derive_fold_parts(DeriveWalk *w, Path at)
     const int64_t parts = w->parts;
     const bool product = parts > 1 && !w->deep && is_product(walk_node(w, at)) &&
                          has_terms(walk_node(w, at), parts);
-    Path fold = inside_nest(w, at, 1 + product);
+    Path fold = walk_inside(w, at, 1 + product);
     if (w->deep || !(product || chain_parts(w, walk_node(w, at))))
         return false;
     const Rewriter before = rewriter_hold(&w->r);
@@ -651,10 +650,8 @@ static void walk_pattern(DeriveWalk *w, Path at, bool root)
 // A stage that its kernel does not store, and must not compute again: it has one reader.
 static bool is_unstored_costly(const DeriveWalk *w, const Expr *let)
 {
-    for (int i = 0; i < w->unstored.stages.len; i++)
-        if (w->unstored.stages.at[i].param == let->param)
-            return expr_uses(let->arg[1], let->param) == 1 && is_costly(let->arg[0]);
-    return false;
+    return cover_unstored(&w->unstored, let->param) &&
+           expr_uses(let->arg[1], let->param) == 1 && is_costly(let->arg[0]);
 }
 
 // A result that the kernel of a let writes: all that it stores, or a component of it, the

@@ -8,11 +8,6 @@
 
 enum { OWN_LEAST = 128 };
 
-static bool is_use_of(const Expr *expr, const void *param)
-{
-    return expr_is_use(expr, param);
-}
-
 // Rows of a product that a chain goes through more than once are a product of their own:
 // items of a chain would read the other operand for each row. Shorter ones are made where
 // they are read.
@@ -22,7 +17,7 @@ static bool begins_with_product(const Expr *map)
     int64_t length;
     return map->dims == 1 && let->kind == E_LET && folds_pairs(map, let->arg[0]) &&
            !expr_mentions(let->arg[0]->arg[0], map->fun->params[0]) &&
-           expr_count(let->arg[1], is_use_of, let->param) -
+           expr_count(let->arg[1], expr_is_use, let->param) -
                    expr_count(let->arg[1], reads_element, let->param) >
                1 &&
            !(arith_is_const(let->arg[0]->type->len, &length) && length < OWN_LEAST);

@@ -420,6 +420,14 @@ void cover_begin(const Derivation *d, const Point *point, Rewriter *r, Unstored 
     }
 }
 
+const UnstoredStage *cover_unstored(const Unstored *unstored, const Param *param)
+{
+    for (int i = 0; i < unstored->stages.len; i++)
+        if (unstored->stages.at[i].param == param)
+            return &unstored->stages.at[i];
+    return NULL;
+}
+
 static bool steps_read(const Expr *expr, const void *param)
 {
     return expr_is(expr, P_ITERATE) && expr_mentions(expr->fun, param);
@@ -429,10 +437,8 @@ bool cover_before_steps(const Unstored *unstored, const Expr *let)
 {
     enum { OPERATIONS_LEAST = 3 }; // fewer are done while what they need is read
     const Expr *value = let->arg[0];
-    for (int i = 0; i < unstored->stages.len; i++)
-        if (unstored->stages.at[i].param == let->param)
-            return false;
-    return is_map(value) && !expr_is(value->arg[0], P_ARRAY) &&
+    return !cover_unstored(unstored, let->param) && is_map(value) &&
+           !expr_is(value->arg[0], P_ARRAY) &&
            pipeline_operations(value->fun->arg[0]) >= OPERATIONS_LEAST &&
            expr_find(let->arg[1], steps_read, let->param);
 }
@@ -502,8 +508,7 @@ bool cover_copies(const Unstored *unstored, const Expr *window, bool inputs)
     const Expr *from = window->arg[0];
     while (expr_is(from, P_PAD))
         from = from->arg[from->narg - 1];
-    for (int i = 0; from->kind == E_PARAM && i < unstored->stages.len; i++)
-        if (unstored->stages.at[i].param == from->param)
-            return unstored->stages.at[i].local;
-    return inputs;
+    const UnstoredStage *stage =
+        from->kind == E_PARAM ? cover_unstored(unstored, from->param) : NULL;
+    return stage ? stage->local : inputs;
 }

@@ -98,11 +98,11 @@ static void set_start(const Derivation *d, const Start *start, Point *point)
 // the next one.
 static void set_few_start(const Derivation *d, const Start *start, Point *point)
 {
-    static const char *const axis[DIMS_MAX] = {"x", "y", "z"};
     set_start(d, start, point);
     for (int x = 0; x < d->shape.dims; x++)
         if (d->shape.few[x]) {
-            set_values(d, point, "l%s=1 b%s=%d", axis[x], axis[x], (int)d->shape.few[x]);
+            set_values(d, point, "l%s=1 b%s=%d", derive_axis[x], derive_axis[x],
+                       (int)d->shape.few[x]);
             set_values(d, point, x == 0 ? "vec=1 ly=64" : x == 1 ? "lz=1" : "walk=1");
         }
 }

@@ -68,11 +68,10 @@ typedef struct {
     Keyed keyed;
     int64_t inner;          // longest short reduction inside a nest; 0: none
     int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
-    int64_t
-        few[DIMS_MAX]; // elements along an axis of few, which one item may have; 0: of many
-    TimeLoop steps;    // what all time loops have in common; count 0: there are none
-    bool stream;       // stages are kernels in which warps walk along the first axis
-    int64_t tile_bytes; // bytes of one element of all windows, for local memory
+    int64_t few[DIMS_MAX];  // elements along a short axis, for one item; 0: it is long
+    TimeLoop steps;         // what all time loops have in common; count 0: there are none
+    bool stream;            // stages are kernels in which warps walk along the first axis
+    int64_t tile_bytes;     // bytes of one element of all windows, for local memory
 } Shape;
 
 // A parameter on which the order of folds depends, and its value where that is the
@@ -222,6 +221,7 @@ typedef struct {
     VEC(UnstoredStage) stages; // of each let
     VEC(Together) together;
 } Unstored;
+extern const char *const derive_axis[DIMS_MAX];              // what parameters call it
 bool add_cover_params(Derivation *derivation, Diags *diags); // are there tiles?
 // What must hold where there are tiles.
 void constrain_placed(Derivation *derivation, const char *condition, Diags *diags);
@@ -239,6 +239,8 @@ void cover_begin(const Derivation *derivation, const Point *point, Rewriter *r,
                  Unstored *unstored);
 // Makes windows of tiles windows that the map at a position reads itself.
 void cover_pull(Rewriter *r, Path at, const Unstored *unstored);
+// The stage of a name that is not stored; NULL: it is no such.
+const UnstoredStage *cover_unstored(const Unstored *unstored, const Param *param);
 // Does a let name what the steps of a loop read, each of which would compute it again?
 bool cover_before_steps(const Unstored *unstored, const Expr *let);
 // Is what the windows look at copied to local memory? inputs: whether inputs are.

@@ -30,13 +30,6 @@ Path join_outer(DeriveWalk *w, Path at)
     return at;
 }
 
-static Path map_within(DeriveWalk *w, Path at, int levels)
-{
-    for (int i = 0; i < levels; i++)
-        at = walk_below(w, at, CHILD_FUN);
-    return at;
-}
-
 // How far inside a nest the map is whose dimensions, and those of what is within it, are
 // columns of a product whose rows are further out; 0: there is none.
 static int columns_within(const Expr *map)
@@ -59,12 +52,12 @@ static int columns_within(const Expr *map)
 static bool join_columns(DeriveWalk *w, Path at, int level)
 {
     const int64_t all = 0;
-    const Path inner = map_within(w, at, level);
+    const Path inner = walk_inside(w, at, level);
     if ((walk_node(w, inner)->dims == 1 && !walk_apply_plain(w, RULE_MAP_FLATTEN, inner)) ||
         !walk_apply_plain(w, RULE_MAP_JOIN, inner))
         return false;
     while (level-- > 0)
-        if (!walk_apply(w, RULE_MAP_FISSION_ARG, map_within(w, at, level), &all, 1))
+        if (!walk_apply(w, RULE_MAP_FISSION_ARG, walk_inside(w, at, level), &all, 1))
             return false;
     return true;
 }

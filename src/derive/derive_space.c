@@ -270,7 +270,7 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
 
 // The space ---------------------------------------------------------------------------
 
-static const char *const axis[DIMS_MAX] = {"x", "y", "z"};
+const char *const derive_axis[DIMS_MAX] = {"x", "y", "z"};
 
 // Powers of two; the rows of a tile that warps keep are to fill the grid.
 static void add_counts(Derivation *d, const char *stem, int x, int64_t most)
@@ -290,7 +290,7 @@ static void add_counts(Derivation *d, const char *stem, int x, int64_t most)
     if (!there)
         value[n++] = few;
     char name[8];
-    snprintf(name, sizeof name, "%s%s", stem, axis[x]);
+    snprintf(name, sizeof name, "%s%s", stem, derive_axis[x]);
     space_add_ints(d->space, name, value, n);
 }
 
@@ -323,8 +323,8 @@ static void constrain_tile(Derivation *d, bool places, Diags *diags)
     if (!places)
         buf_printf(&text, "%s or ", untiled(d));
     for (int x = 0; x < d->shape.dims; x++) {
-        buf_printf(&text, "%s(l%s*b%s*c%s + %lld", x ? " * " : "", axis[x], axis[x],
-                   axis[x], (long long)d->shape.halo[x]);
+        buf_printf(&text, "%s(l%s*b%s*c%s + %lld", x ? " * " : "", derive_axis[x],
+                   derive_axis[x], derive_axis[x], (long long)d->shape.halo[x]);
         if (x == 0 && has_padded(d))
             buf_printf(&text, " + (scheme == 'padded') * %d", TILE_PAD);
         buf_putc(&text, ')');
@@ -344,7 +344,7 @@ static void constrain_product(Derivation *d, const char *const *stem, int n, int
     AutoBuf text = buf_new();
     for (int x = 0; x < d->shape.dims; x++)
         for (int i = 0; i < n; i++)
-            buf_printf(&text, "%s%s%s", x || i ? " * " : "", stem[i], axis[x]);
+            buf_printf(&text, "%s%s%s", x || i ? " * " : "", stem[i], derive_axis[x]);
     buf_printf(&text, " <= %lld", (long long)most);
     space_constrain(d->space, text.text, diags);
 }
@@ -360,7 +360,7 @@ static void add_walk(Derivation *d, Diags *diags)
     const int64_t steps[] = {1, 2, 4, 8, 16, 32, 64};
     space_add_ints(d->space, "walk", steps, d->device.is_cpu ? 1 : COUNTOF(steps));
     constrain(d, diags, "walk == 1 or %s and c%s == 1", untiled(d),
-              axis[d->shape.dims - 1]);
+              derive_axis[d->shape.dims - 1]);
 }
 
 static bool only_halves(const Derivation *d)
@@ -460,7 +460,7 @@ static void add_inner(Derivation *d, Diags *diags)
     AutoBuf text = buf_new();
     buf_puts(&text, "inner == 'loop' or ");
     for (int x = 0; x < d->shape.dims && d->shape.rectangular; x++)
-        buf_printf(&text, "b%s * c%s * ", axis[x], axis[x]);
+        buf_printf(&text, "b%s * c%s * ", derive_axis[x], derive_axis[x]);
     int64_t inner = d->shape.taps ? d->shape.taps : d->shape.inner;
     buf_printf(&text, "%lld <= %d", (long long)inner, d->device.is_cpu ? 512 : 1024);
     space_add_words(d->space, "inner", (const char *const[]){"loop", "unroll"}, 2);
@@ -588,7 +588,7 @@ static void add_lists(Derivation *d, Diags *diags)
     constrain(d, diags, "lists == 'direct' or lx * %lld <= %lld", (long long)bytes,
               (long long)d->device.local_bytes);
     for (int x = 1; x < d->shape.dims; x++) {
-        constrain(d, diags, "lists == 'direct' or l%s == 1", axis[x]);
+        constrain(d, diags, "lists == 'direct' or l%s == 1", derive_axis[x]);
     }
 }
 
@@ -700,7 +700,7 @@ int64_t derive_param(const Derivation *d, const Point *point, const char *name)
 int64_t derive_number(const Derivation *d, const Point *point, const char *stem, int x)
 {
     char name[8];
-    snprintf(name, sizeof name, "%s%s", stem, axis[x]);
+    snprintf(name, sizeof name, "%s%s", stem, derive_axis[x]);
     return derive_param(d, point, name);
 }
 

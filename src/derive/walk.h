@@ -80,9 +80,10 @@ Path walk_below(DeriveWalk *w, Path at, int child);
 bool walk_apply(DeriveWalk *w, RuleId rule, Path at, const int64_t *args, int n);
 bool walk_apply_plain(DeriveWalk *w, RuleId rule, Path at);
 
-Path walk_under_layout(DeriveWalk *w, Path at); // as under_layout
-Path walk_below_lets(DeriveWalk *w, Path at);   // what follows all lets
-Path walk_last_let(DeriveWalk *w, Path at);     // of those that begin at a let
+Path walk_under_layout(DeriveWalk *w, Path at);     // as under_layout
+Path walk_inside(DeriveWalk *w, Path at, int dims); // the functions of a nest
+Path walk_below_lets(DeriveWalk *w, Path at);       // what follows all lets
+Path walk_last_let(DeriveWalk *w, Path at);         // of those that begin at a let
 Path walk_map_below(DeriveWalk *w,
                     Path at); // under the take, if parts stick out, and the join
 

@@ -80,10 +80,8 @@ static void note(Strips *s, bool load, const Buffer *buffer, const Arith *index,
 
 static bool is_written(const Strips *s, const Buffer *buffer)
 {
-    for (int i = 0; i < s->written.len; i++)
-        if (s->written.at[i] == buffer)
-            return true;
-    return !kernel_only_reads(s->kernel, buffer);
+    return list_has(s->written.at, s->written.len, buffer) ||
+           !kernel_only_reads(s->kernel, buffer);
 }
 
 static void note_loads(Strips *s, const KExpr *e)
@@ -130,7 +128,7 @@ static void note_block(Strips *s, const Block *block)
     }
 }
 
-// Of all tiles of the loop.
+// The bytes of all tiles of the loop.
 static int64_t tile_bytes(const Strips *s)
 {
     int64_t count = 0, bytes = 0;

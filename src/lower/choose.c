@@ -6,35 +6,33 @@
 #include "kir/passes.h"
 #include "lower/internal.h"
 
-// The scalars of a value: one, or those of a tuple.
-typedef struct {
-    int n;
-    const KExpr **at;
-} Leaves;
-
-static void read_leaves(Lower *l, const View *view, const Type *type, Leaves *to)
+static const View *read_leaf(Lower *l, const Type *type, const View *view, const View *none,
+                             const void *leaves)
 {
-    if (type->kind != T_TUPLE)
-        to->at[to->n++] = view_read(l, view);
-    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
-        read_leaves(l, view_get(l, view, i), type->item[i], to);
+    Leaves *to = (Leaves *)(uintptr_t)leaves;
+    to->at[to->n++] = view_read(l, view);
+    return view;
 }
 
-static Leaves eval_leaves(Lower *l, const Expr *expr, const Env *env)
+Leaves read_leaves(Lower *l, const View *view, const Type *type)
 {
-    Leaves leaves = {.at = NEW_ARRAY(l->arena, const KExpr *, type_leaves(expr->type))};
-    read_leaves(l, eval(l, expr, env), expr->type, &leaves);
+    Leaves leaves = {.at = NEW_ARRAY(l->arena, const KExpr *, type_leaves(type))};
+    view_leaves(l, type, view, NULL, read_leaf, &leaves);
     return leaves;
 }
 
-static const View *view_leaves_of(Lower *l, const Type *type, const KExpr *const **next)
+static const View *next_leaf(Lower *l, const Type *type, const View *none,
+                             const View *neither, const void *next)
 {
-    if (type->kind != T_TUPLE)
-        return view_value(l, *(*next)++);
-    const View **item = NEW_ARRAY(l->arena, const View *, type->n);
-    for (int i = 0; i < type->n; i++)
-        item[i] = view_leaves_of(l, type->item[i], next);
-    return view_tuple(l, type, item);
+    const KExpr *const **at = (const KExpr *const **)(uintptr_t)next;
+    return view_value(l, *(*at)++);
+}
+
+const View *choose_leaves(Lower *l, const Type *type, const Side *sides, const Block *yes,
+                          Leaves a, const Block *no, Leaves b)
+{
+    const KExpr *const *chosen = k_choose_all(l, sides, yes, a.at, no, b.at, a.n);
+    return view_leaves(l, type, NULL, NULL, next_leaf, &chosen);
 }
 
 static bool may_all_go_ahead(Lower *l, Leaves leaves, const Block *block, int from)
@@ -71,7 +69,7 @@ static Leaves eval_ahead(Lower *l, const Expr *expr, const Env *env)
         return (Leaves){0};
     int before = l->block->len;
     l->ahead++;
-    Leaves leaves = eval_leaves(l, expr, env);
+    Leaves leaves = read_leaves(l, eval(l, expr, env), expr->type);
     l->ahead--;
     bool safe = !l->unsafe && may_all_go_ahead(l, leaves, l->block, before);
     if (safe && loads(leaves, l->block, before)) {
@@ -104,7 +102,7 @@ static Leaves eval_side(Lower *l, const Expr *expr, const Env *env, Block *block
 {
     Outside outside = side_open(l, side, block);
     side_assume(l, side);
-    Leaves leaves = eval_leaves(l, expr, env);
+    Leaves leaves = read_leaves(l, eval(l, expr, env), expr->type);
     side_close(l, outside);
     unbranch(l, block, leaves);
     return leaves;
@@ -129,21 +127,13 @@ static bool is_long_sometimes(const Lower *l, const KExpr *cond, const Expr *sid
     return varies && expr_find(side, is_function, NULL);
 }
 
-static bool has_arrays(const Type *type)
-{
-    bool any = type->kind == T_ARRAY;
-    for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
-        any |= has_arrays(type->item[i]);
-    return any;
-}
-
 // The components of a tuple are chosen together: what a side computes, it computes once.
 const View *eval_select(Lower *l, const Expr *expr, const Env *env)
 {
     const KExpr *cond = view_read(l, eval(l, expr->arg[0], env));
     if (cond->kind == K_LITERAL)
         return eval(l, expr->arg[cond->number != 0 ? 1 : 2], env);
-    if (has_arrays(expr->type))
+    if (type_holds_array(expr->type))
         return lower_fail(l, expr->span, "L019", "an `if` between arrays");
     if (expr->type->kind == T_TUPLE && cond->kind != K_COND)
         cond = k_named(l, cond, "chosen"); // each component asks for it
@@ -154,6 +144,5 @@ const View *eval_select(Lower *l, const Expr *expr, const Env *env)
     if (!a.n)
         a = eval_side(l, expr->arg[1], env, &yes, &sides[0]);
     Leaves b = eval_side(l, expr->arg[2], env, &no, &sides[1]);
-    const KExpr *const *chosen = k_choose_all(l, sides, &yes, a.at, &no, b.at, a.n);
-    return view_leaves_of(l, expr->type, &chosen);
+    return choose_leaves(l, expr->type, sides, &yes, a, &no, b);
 }

@@ -27,7 +27,6 @@ static const Expr *component(Ir *ir, const Expr *tuple, int i)
 
 static bool is_made(const Expr *expr, const void *none)
 {
-    (void)none;
     return expr->kind == E_PATTERN || expr->kind == E_CALL || expr->kind == E_LET ||
            expr->kind == E_AT;
 }
@@ -91,7 +90,7 @@ static const Type *rest_type(Ir *ir, const LoopCounters *c, const Type *tuple)
     return n == 1 ? item[0] : type_tuple(ir->arena, item, n);
 }
 
-// Of a tuple of all; a single one is no tuple.
+// The other components of a tuple of all; a single one is no tuple.
 static Expr *rest_of(Ir *ir, const LoopCounters *c, const Expr *tuple, const Type *type)
 {
     Expr **item = NEW_ARRAY(ir->arena, Expr *, c->n);
@@ -176,12 +175,17 @@ bool find_counters(Ir *ir, const Expr *loop, LoopCounters *found)
     return true;
 }
 
-bool is_loop_result(Ir *ir, const Expr *expr)
+bool find_loop_result(Ir *ir, const Expr *expr, LoopCounters *found)
 {
-    LoopCounters c;
     const Expr *loop = expr->kind == E_GET ? expr->arg[0] : NULL;
     return loop && (expr_is(loop, P_ITERATE) || expr_is(loop, P_ITERSTREAM)) &&
-           find_counters(ir, loop, &c) && !c.value[expr->index];
+           find_counters(ir, loop, found) && !found->value[expr->index];
+}
+
+bool is_loop_result(Ir *ir, const Expr *expr)
+{
+    LoopCounters ignored;
+    return find_loop_result(ir, expr, &ignored);
 }
 
 // Views -------------------------------------------------------------------------------

@@ -125,7 +125,15 @@ const View *view_mem(Lower *l, const Buffer *buffer, const Arith *offset, const 
 const Arith *mem_count(Lower *l, const Buffer *buffer, const Type *type);
 const View *view_value(Lower *l, const KExpr *value);
 bool view_is_known(const View *view, int64_t *value); // an integer
-// choose.c
+// choose.c: the scalars of a value: one, or those of a tuple.
+typedef struct {
+    int n;
+    const KExpr **at;
+} Leaves;
+Leaves read_leaves(Lower *l, const View *view, const Type *type);
+// A value of a type whose scalars are those of one side or of the other, in one branch.
+const View *choose_leaves(Lower *l, const Type *type, const Side *sides, const Block *yes,
+                          Leaves a, const Block *no, Leaves b);
 const View *eval_select(Lower *l, const Expr *expr, const Env *env);
 // steps.c: an iterate whose steps all items of a group take together: the state after it.
 const View *gen_steps_together(Lower *l, const Expr *expr, const Env *env);
@@ -266,6 +274,8 @@ typedef struct {
     const Param *number;
 } LoopCounters;
 bool find_counters(Ir *ir, const Expr *loop, LoopCounters *found);
+// Those of the loop of which an expression is one of the others.
+bool find_loop_result(Ir *ir, const Expr *expr, LoopCounters *found);
 // The whole state after all steps, of which rest are the others.
 const View *counted_result(Lower *l, const LoopCounters *c, const Env *env,
                            const View *rest);
@@ -353,7 +363,7 @@ const char *name_new(Lower *l, const char *stem);
 // side needs (a loop, a load) happens only where the side is taken.
 const KExpr *k_choose(Lower *l, const Side *sides, const Block *yes, const KExpr *a,
                       const Block *no, const KExpr *b);
-// Of n values together: there is one `if` statement at most.
+// The same for n values: there is at most one `if` statement.
 const KExpr *const *k_choose_all(Lower *l, const Side *sides, const Block *yes,
                                  const KExpr *const *a, const Block *no,
                                  const KExpr *const *b, int n);

@@ -409,10 +409,9 @@ static const View *gen_counting(Lower *l, const Expr *expr, const LoopCounters *
 bool gen_component(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     LoopCounters c;
-    if (!is_loop_result(l->ir, expr))
+    if (!find_loop_result(l->ir, expr, &c))
         return false;
     const Expr *loop = expr->arg[0];
-    find_counters(l->ir, loop, &c);
     const View **item = NEW_ARRAY(l->arena, const View *, c.n);
     int n = 0;
     for (int i = 0; i < c.n; i++)

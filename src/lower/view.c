@@ -534,47 +534,24 @@ static const KExpr *read_cond(Lower *l, const View *view)
     return k_choose(l, sides, &yes, value, &no, fill);
 }
 
-enum { ITEMS_MOST = 32 };
-
-static bool has_items(const View *view)
-{
-    bool scalars = view->type->kind == T_TUPLE && view->type->n <= ITEMS_MOST;
-    for (int i = 0; scalars && i < view->type->n; i++)
-        scalars = type_is_scalar(view->type->item[i]);
-    return scalars;
-}
-
-// All values of a tuple of scalars, on a side that is open.
-static void read_items(Lower *l, const View *view, const KExpr **value)
-{
-    for (int i = 0; i < view->type->n; i++)
-        value[i] = view_read(l, view_get(l, view, i));
-}
-
 const View *view_read_items(Lower *l, const View *view)
 {
-    if (view->kind != V_COND || view->src->kind != V_LATER || !has_items(view) ||
-        view->fill->type->kind != T_TUPLE || l->failed)
+    if (view->kind != V_COND || view->src->kind != V_LATER || view->type->kind != T_TUPLE ||
+        type_holds_array(view->type) || view->fill->type->kind != T_TUPLE || l->failed)
         return NULL;
     Block yes = {0}, no = {0};
-    const KExpr *value[ITEMS_MOST], *fill[ITEMS_MOST];
     const Side *sides = sides_new(l, k_cond(l, view->cond, view->ncond));
     Outside outside = side_open(l, &sides[0], &yes);
     side_assume(l, &sides[0]);
     const View *src = look_for(l, view->src), *items = view_read_items(l, src);
-    read_items(l, items ? items : src, value);
+    const Leaves value = read_leaves(l, items ? items : src, view->type);
     side_close(l, outside);
     if (!yes.len || l->failed) // each is an expression
         return NULL;
     side_open(l, &sides[1], &no);
-    read_items(l, view->fill, fill);
+    const Leaves fill = read_leaves(l, view->fill, view->type);
     side_close(l, outside);
-    const KExpr *const *chosen =
-        k_choose_all(l, sides, &yes, value, &no, fill, view->type->n);
-    const View **item = NEW_ARRAY(l->arena, const View *, view->type->n);
-    for (int i = 0; i < view->type->n; i++)
-        item[i] = view_value(l, chosen[i]);
-    return view_tuple(l, view->type, item);
+    return choose_leaves(l, view->type, sides, &yes, value, &no, fill);
 }
 
 const KExpr *view_read(Lower *l, const View *view)

@@ -156,12 +156,6 @@ Expr *rule_keyedSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 // In words -------------------------------------------------------------------------------
 
-// Component i of a value of n, or all of it.
-static Expr *part_of(Rewrite *rw, Param *value, int n, int i)
-{
-    return n ? expr_get(rw->ir, use(rw, value), i) : use(rw, value);
-}
-
 Expr *start_part(Rewrite *rw, const Expr *init, int i)
 {
     if (init->type->kind != T_TUPLE)
@@ -196,9 +190,10 @@ Expr *rule_reduceByWords(Rewrite *rw, const Expr *at, const RuleArgs *args)
         const Expr *value = body->arg[side];
         narrow |= word != was;
         Expr *given = cast_value(rw, word, value->type->scalar, copy_of(rw, value));
-        next[i] = expr_op(rw->ir, body->op, part_of(rw, s, n, i), given, NULL);
+        next[i] =
+            expr_op(rw->ir, body->op, part_of_value(rw, use(rw, s), i, n), given, NULL);
         start[i] = cast_value(rw, word, was, start_part(rw, at->arg[0], i));
-        back[i] = cast_value(rw, was, word, part_of(rw, r, n, i));
+        back[i] = cast_value(rw, was, word, part_of_value(rw, use(rw, r), i, n));
     }
     if (!narrow)
         return NULL;
@@ -212,9 +207,9 @@ Expr *rule_reduceByWords(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *key_if_valid(Rewrite *rw, Param *element, const Arith *k, Expr *key)
 {
-    Expr *past =
-        expr_op(rw->ir, OP_LT, part_of(rw, element, 2, 0), expr_num(rw->ir, k), NULL);
-    Expr *valid = expr_op(rw->ir, OP_GE, part_of(rw, element, 2, 0),
+    Expr *past = expr_op(rw->ir, OP_LT, part_of_value(rw, use(rw, element), 0, 2),
+                         expr_num(rw->ir, k), NULL);
+    Expr *valid = expr_op(rw->ir, OP_GE, part_of_value(rw, use(rw, element), 0, 2),
                           expr_literal(rw->ir, 0, false), NULL);
     return expr_op(rw->ir, OP_SELECT, expr_op(rw->ir, OP_AND, valid, past, NULL), key,
                    expr_literal(rw->ir, -1, false));
@@ -234,13 +229,15 @@ static Expr *joined_keyed(Rewrite *rw, const Expr *at, bool turned)
         arith_most(all) > INT32_MAX || arith_most(all) < 0)
         return NULL;
     Param *t = fresh(rw, "t"), *e = fresh(rw, "e");
-    Expr *number = part_of(rw, t, 2, 0), *own = part_of(rw, e, 2, 0);
+    Expr *number = part_of_value(rw, use(rw, t), 0, 2),
+         *own = part_of_value(rw, use(rw, e), 0, 2);
     Expr *base = expr_op(rw->ir, OP_MUL, turned ? own : number,
                          expr_num(rw->ir, turned ? n : k), NULL);
     Expr *key =
         key_if_valid(rw, e, k, expr_op(rw->ir, OP_ADD, base, turned ? number : own, NULL));
-    Expr *item[] = {key, part_of(rw, e, 2, 1)};
-    Expr *elements = expr_replace(rw->ir, keyed->arg[1], row, part_of(rw, t, 2, 1));
+    Expr *item[] = {key, part_of_value(rw, use(rw, e), 1, 2)};
+    Expr *elements =
+        expr_replace(rw->ir, keyed->arg[1], row, part_of_value(rw, use(rw, t), 1, 2));
     elements = make_map(rw, 1, make_lambda(rw, e, expr_tuple(rw->ir, item, 2)), elements);
     Expr *part[] = {counting(rw, n), copy_of(rw, at->arg[0])};
     Expr *rows = make_map(rw, 1, make_lambda(rw, t, elements), make_zip(rw, 1, part, 2));
@@ -279,7 +276,8 @@ static Expr *by_copies(Rewrite *rw, const Expr *keyed, Expr *rows, const Arith *
                        int64_t copies, int64_t beside)
 {
     Param *t = fresh(rw, "t"), *e = fresh(rw, "e");
-    Expr *row = part_of(rw, t, 2, 0), *key = part_of(rw, e, 2, 0);
+    Expr *row = part_of_value(rw, use(rw, t), 0, 2),
+         *key = part_of_value(rw, use(rw, e), 0, 2);
     const Arith *k = keyed->num[0];
     row = beside > 1 ? arith_of(rw, OP_DIV, row, beside) : row;
     Expr *copy = arith_of(rw, OP_MOD, row, copies);
@@ -291,9 +289,9 @@ static Expr *by_copies(Rewrite *rw, const Expr *keyed, Expr *rows, const Arith *
         key = expr_op(rw->ir, OP_MAXIMUM, key, expr_literal(rw->ir, -1, false), NULL);
         key = expr_op(rw->ir, OP_ADD, arith_of(rw, OP_MUL, key, copies), copy, NULL);
     }
-    Expr *item[] = {key, part_of(rw, e, 2, 1)};
+    Expr *item[] = {key, part_of_value(rw, use(rw, e), 1, 2)};
     Expr *all = make_map(rw, 1, make_lambda(rw, e, expr_tuple(rw->ir, item, 2)),
-                         part_of(rw, t, 2, 1));
+                         part_of_value(rw, use(rw, t), 1, 2));
     Expr *part[] = {counting(rw, count), rows};
     return make_map(rw, 1, make_lambda(rw, t, all), make_zip(rw, 1, part, 2));
 }

@@ -49,8 +49,6 @@ Expr *rule_mapFissionArg(Rewrite *rw, const Expr *at, const RuleArgs *args)
     for (int k = 0; k < body->narg; k++)
         if (expr_mentions(body->arg[k], e) != (k == i))
             return NULL;
-    if (view && body->fun && expr_mentions(body->fun, e))
-        return NULL;
     Param *y = fresh(rw, "y");
     Expr *rest = copy_of(rw, body);
     rest->arg[i] = use(rw, y);

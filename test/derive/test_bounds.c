@@ -197,6 +197,49 @@ typedef struct {
     float a, b;
 } Affine;
 
+// A program whose reference is computed on the host.
+typedef struct {
+    Arena *arena;
+    Diags diags;
+    char folder[32];
+    Problem *problem;
+    ProblemData *data;
+    const char *how;
+} Judged;
+
+static void judged_open(Judged *j)
+{
+    *j = (Judged){.arena = arena_new(), .folder = "/tmp/forewarp-test-XXXXXX"};
+    j->diags.arena = j->arena;
+    assert_non_null(mkdtemp(j->folder));
+}
+
+// patience_s: as of a Workplace.
+static void judged_compute(Judged *j, const char *text, int64_t n, double patience_s)
+{
+    const Binding binding = {.name = "N", .value = n};
+    const Workplace place = {.folder = j->folder, .patience_s = patience_s};
+    if (!j->problem || !problem_bind(j->problem, &binding, 1, &j->diags))
+        fail_msg("%s: %s", text, j->diags.list.at[0].message);
+    j->data = data_random(j->problem, 1, j->arena);
+    assert_true(reference_compute(j->problem, j->data, "host", &place, j->arena, &j->how,
+                                  &j->diags));
+}
+
+static void judged_text(Judged *j, const char *text, int64_t n, double patience_s)
+{
+    judged_open(j);
+    j->problem = problem_parse("f.fw", text, &j->diags);
+    judged_compute(j, text, n, patience_s);
+}
+
+static void judged_close(Judged *j)
+{
+    problem_free(j->problem);
+    remove_tree(j->folder);
+    arena_free(j->arena);
+}
+
 // y = a x + b of elements from `from` on, neighbours combined in a random order.
 static Affine composed(const float *x, int64_t from, int64_t to, Rng *rng)
 {
@@ -214,19 +257,12 @@ static void test_any_order(void **state)
 {
     (void)state;
     enum { LENGTH = 3000, EACH = 7 };
-    Arena *arena = arena_new();
-    Diags diags = {.arena = arena};
-    char folder[] = "/tmp/forewarp-test-XXXXXX";
-    assert_non_null(mkdtemp(folder));
-    Problem *problem = problem_load("test/truth/decay.fw", &diags);
-    const Binding binding = {.name = "N", .value = LENGTH};
-    assert_true(problem_bind(problem, &binding, 1, &diags));
-    ProblemData *data = data_random(problem, 1, arena);
-    const Workplace place = {.folder = folder};
-    const char *how;
-    assert_true(reference_compute(problem, data, "host", &place, arena, &how, &diags));
-    const RunnerBuffer *out = &data->buffer[data->ninput];
-    const float *x = data->buffer[0].init, *expect = out->expect;
+    Judged j;
+    judged_open(&j);
+    j.problem = problem_load("test/truth/decay.fw", &j.diags);
+    judged_compute(&j, "decay.fw", LENGTH, 0);
+    const RunnerBuffer *out = &j.data->buffer[j.data->ninput];
+    const float *x = j.data->buffer[0].init, *expect = out->expect;
     Rng rng = rng_new(1);
     for (int i = 0; i < LENGTH; i += EACH) {
         float y = composed(x, 0, i + 1, &rng).b;
@@ -235,35 +271,21 @@ static void test_any_order(void **state)
                      (double)y, (double)expect[i], (double)out->bound[i]);
         assert_true(out->bound[i] < 1e-4);
     }
-    problem_free(problem);
-    remove_tree(folder);
-    arena_free(arena);
+    judged_close(&j);
 }
 
 // A comparison with what is no number is not in doubt, whatever the other side is off.
 static void test_no_number(void **state)
 {
     (void)state;
-    Arena *arena = arena_new();
-    Diags diags = {.arena = arena};
-    char folder[] = "/tmp/forewarp-test-XXXXXX";
-    assert_non_null(mkdtemp(folder));
-    Problem *problem = problem_parse(
-        "f.fw",
-        "size N\ndef f(a: [N]float) = a |> map(\\x -> let y = x / 3.0 in "
-        "if sqrt(-1.0 - x * x) > y || y == sqrt(-1.0 - x * x) then 1 else 2)\n",
-        &diags);
-    const Binding binding = {.name = "N", .value = 100};
-    assert_true(problem_bind(problem, &binding, 1, &diags));
-    ProblemData *data = data_random(problem, 1, arena);
-    const Workplace place = {.folder = folder};
-    const char *how;
-    assert_true(reference_compute(problem, data, "host", &place, arena, &how, &diags));
+    Judged j;
+    judged_text(&j,
+                "size N\ndef f(a: [N]float) = a |> map(\\x -> let y = x / 3.0 in "
+                "if sqrt(-1.0 - x * x) > y || y == sqrt(-1.0 - x * x) then 1 else 2)\n",
+                100, 0);
     for (int i = 0; i < 100; i++)
-        assert_true(data->buffer[data->ninput].bound[i] == 0);
-    problem_free(problem);
-    remove_tree(folder);
-    arena_free(arena);
+        assert_true(j.data->buffer[j.data->ninput].bound[i] == 0);
+    judged_close(&j);
 }
 
 static const char *const scalar[] = {"bool", "char",  "uchar", "short", "ushort",
@@ -292,11 +314,8 @@ static void test_conversions(void **state)
                                        "if float(x) / 3.0 > 0.3 then x else y"};
     Rng rng = rng_new(4);
     for (int k = 0; k < COUNTOF(scalar); k++) {
-        Arena *arena = arena_new();
-        Diags diags = {.arena = arena};
-        char folder[] = "/tmp/forewarp-test-XXXXXX";
+        Judged j;
         Buf text = buf_new();
-        assert_non_null(mkdtemp(folder));
         buf_printf(&text,
                    "size N\ndef f(a, b: [N]%s) = let c = zip(a, b) |> map(\\x y -> %s) in "
                    "(map(\\v -> (",
@@ -309,20 +328,11 @@ static void test_conversions(void **state)
         buf_puts(&text, "), (");
         print_each(&text, "T(0)", false);
         buf_puts(&text, ")))\n");
-        Problem *problem = problem_parse("f.fw", text.text, &diags);
-        const Binding binding = {.name = "N", .value = 50};
-        if (!problem || !problem_bind(problem, &binding, 1, &diags))
-            fail_msg("%s: %s", text.text, diags.list.at[0].message);
-        ProblemData *data = data_random(problem, 1, arena);
-        const Workplace place = {.folder = folder};
-        const char *how;
-        assert_true(reference_compute(problem, data, "host", &place, arena, &how, &diags));
-        if (strncmp(how, "plain kernel with bounds", 24) != 0)
-            fail_msg("%s: %s", text.text, how);
-        problem_free(problem);
-        remove_tree(folder);
+        judged_text(&j, text.text, 50, 0);
+        if (strncmp(j.how, "plain kernel with bounds", 24) != 0)
+            fail_msg("%s: %s", text.text, j.how);
+        judged_close(&j);
         buf_release(&text);
-        arena_free(arena);
     }
 }
 
@@ -331,22 +341,13 @@ static void test_wide_sums(void **state)
 {
     (void)state;
     enum { LENGTH = 4000000 };
-    Arena *arena = arena_new();
-    Diags diags = {.arena = arena};
-    char folder[] = "/tmp/forewarp-test-XXXXXX";
-    assert_non_null(mkdtemp(folder));
-    Problem *problem = problem_parse("f.fw",
-                                     "size N\ndef f(a: [N][3]float) = array(3, \\k -> a |> "
-                                     "map(\\r -> 0.17 + 0.001 * r[k]) |> reduce(+, 0.0))\n",
-                                     &diags);
-    const Binding binding = {.name = "N", .value = LENGTH};
-    assert_true(problem_bind(problem, &binding, 1, &diags));
-    ProblemData *data = data_random(problem, 1, arena);
-    const Workplace place = {.folder = folder, .patience_s = 1e-9};
-    const char *how;
-    assert_true(reference_compute(problem, data, "host", &place, arena, &how, &diags));
-    assert_null(data->buffer[1].bound);
-    const float *a = data->buffer[0].init, *expect = data->buffer[1].expect;
+    Judged j;
+    judged_text(&j,
+                "size N\ndef f(a: [N][3]float) = array(3, \\k -> a |> "
+                "map(\\r -> 0.17 + 0.001 * r[k]) |> reduce(+, 0.0))\n",
+                LENGTH, 1e-9);
+    assert_null(j.data->buffer[1].bound);
+    const float *a = j.data->buffer[0].init, *expect = j.data->buffer[1].expect;
     for (int k = 0; k < 3; k++) {
         double sum = 0;
         for (int i = 0; i < LENGTH; i++)
@@ -354,9 +355,7 @@ static void test_wide_sums(void **state)
         if (!(fabs((double)expect[k] - sum) <= 1e-6 * sum))
             fail_msg("%g is expected of a sum of %g", (double)expect[k], sum);
     }
-    problem_free(problem);
-    remove_tree(folder);
-    arena_free(arena);
+    judged_close(&j);
 }
 
 // Nor is the tolerance of its steps what such a float is off: inputs that differ by their
@@ -364,28 +363,17 @@ static void test_wide_sums(void **state)
 static void test_wide_steps(void **state)
 {
     (void)state;
-    Arena *arena = arena_new();
-    Diags diags = {.arena = arena};
-    char folder[] = "/tmp/forewarp-test-XXXXXX";
-    assert_non_null(mkdtemp(folder));
-    Problem *problem = problem_parse("f.fw",
-                                     "size N\ndef f(a: [N][3]float) = iterate(2, \\s -> "
-                                     "array(3, \\k -> (a |> map(\\r -> "
-                                     "0.17 + 0.001 * r[k] * s[k]) |> reduce(+, 0.0)) / "
-                                     "1000000), array(3, \\k -> 1.0))\n",
-                                     &diags);
-    const Binding binding = {.name = "N", .value = 4000000};
-    assert_true(problem_bind(problem, &binding, 1, &diags));
-    ProblemData *data = data_random(problem, 1, arena);
-    const Workplace place = {.folder = folder, .patience_s = 1e-9};
-    const char *how;
-    assert_true(reference_compute(problem, data, "host", &place, arena, &how, &diags));
-    assert_null(data->buffer[1].bound);
-    if (!(data->tolerance < 0.01))
-        fail_msg("a tolerance of %g", data->tolerance);
-    problem_free(problem);
-    remove_tree(folder);
-    arena_free(arena);
+    Judged j;
+    judged_text(&j,
+                "size N\ndef f(a: [N][3]float) = iterate(2, \\s -> "
+                "array(3, \\k -> (a |> map(\\r -> "
+                "0.17 + 0.001 * r[k] * s[k]) |> reduce(+, 0.0)) / "
+                "1000000), array(3, \\k -> 1.0))\n",
+                4000000, 1e-9);
+    assert_null(j.data->buffer[1].bound);
+    if (!(j.data->tolerance < 0.01))
+        fail_msg("a tolerance of %g", j.data->tolerance);
+    judged_close(&j);
 }
 
 // What a program's kernels may need, when they are not known yet: of doubles, which have

@@ -116,16 +116,24 @@ static int components_with_ints(const Type *own)
     return own->kind == T_TUPLE ? n : 1;
 }
 
+// The scalars in the order in which they are tried: float first, which literals with a dot
+// are by themselves, then from the last of the table.
+static Scalar tried(int i)
+{
+    const int s = SCALARS - i;
+    return i == 0 ? S_FLOAT : s > S_FLOAT ? (Scalar)s : (Scalar)(s - 1);
+}
+
 // Where the types by themselves do not do: literals with a dot, in arrays too, as each
 // floating type, and ints as they are, or as many of them as need it like those.
 static const Type *spread_want(Infer *in, Expr *e, const Type *elem, const Type *own)
 {
     int n = components_with_ints(own);
     unsigned all = (1u << MIN(n, FREE_ITEMS_MAX)) - 1, step = n > FREE_ITEMS_MAX ? all : 1;
-    for (int s = SCALARS - 1; s > S_BOOL && !in->int_sizes; s--)
-        for (unsigned bits = 0; scalar_info[s].floating && bits <= all; bits += step) {
+    for (int i = 0; tried(i) > S_BOOL && !in->int_sizes; i++)
+        for (unsigned bits = 0; scalar_info[tried(i)].floating && bits <= all; bits += step) {
             unsigned chosen = n > FREE_ITEMS_MAX && bits ? ~0u : bits;
-            const Type *want = widened_some(in, own, (Scalar)s, chosen);
+            const Type *want = widened_some(in, own, tried(i), chosen);
             if (in->attempts < ATTEMPTS_MAX && attempt(in, e, elem, want)) {
                 in->spread = true;
                 return want;
@@ -149,9 +157,9 @@ static const Type *found_want(Infer *in, Expr *e, const Type *elem, const Type *
         if (attempt(in, e, elem, want))
             return want;
     }
-    for (int s = SCALARS - 1; s > S_BOOL && infer_follows(in, initial); s--)
-        if (in->attempts < ATTEMPTS_MAX && attempt(in, e, elem, type_scalar((Scalar)s)))
-            return type_scalar((Scalar)s);
+    for (int i = 0; tried(i) > S_BOOL && infer_follows(in, initial); i++)
+        if (in->attempts < ATTEMPTS_MAX && attempt(in, e, elem, type_scalar(tried(i))))
+            return type_scalar(tried(i));
     const Type *spread = own ? spread_want(in, e, elem, own) : NULL;
     return spread ? spread : from_elem;
 }

@@ -197,7 +197,8 @@ Expr *start_value(Rewrite *rw, const Expr *init)
     const Type *type = init->type;
     // A literal of a type that no literal has by itself is converted.
     if (only_literals(init) && type->kind == T_SCALAR && type->scalar != S_BOOL &&
-        type->scalar != S_INT && type->scalar != S_FLOAT)
+        type->scalar != S_INT && type->scalar != S_FLOAT &&
+        !expr_is_op(init, op_cast(type->scalar)))
         return expr_op(rw->ir, op_cast(type->scalar), copy, NULL, NULL);
     return copy;
 }

@@ -56,6 +56,8 @@ static const struct {
     // an initial value has the type that the function gives back
     {"a |> reduce(\\s v -> s + (if v > 0 then 1 else 0), 0)", "int"},
     {"a |> reduce(\\s v -> s + double(v), 0)", "double"},
+    {"i |> reduce(\\s v -> s + 0.5, 5)", "float"},
+    {"i |> reduce(\\(s, n) v -> (s + 0.5, n + 0.5), (0.0, 5))", "(float, float)"},
     {"i |> map(\\x -> bf16(x)) |> reduce(\\s v -> s + float(v), 0.0)", "float"},
     {"i |> map(\\x -> bf16(x)) |> reduce(\\s v -> s + float(v) * 2, 0)", "float"},
     {"a |> scan(\\s v -> (s.0 + v, s.1 + 1), (0, 0))", "[N](float, int)"},

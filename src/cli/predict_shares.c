@@ -22,6 +22,7 @@ typedef struct {
     Problem *problem;
     Derivation *derivation;
     DeviceInfo info;
+    const Target *target;
     Predictor by;
     DeviceModel device;
     double roofline_s;
@@ -89,12 +90,14 @@ static bool show_all(Forecast *s)
     int n = derive_first(s->derivation, first, FIRST_MOST);
     const Weights *weights = s->by.weights;
     if (cli_prints(o))
-        printf("%s on %s: no kernel needs less than %.1f us\n", problem_label(s->problem),
-               s->info.name, s->roofline_s * 1e6);
+        printf("%s on %s, target %s: no kernel needs less than %.1f us\n",
+               problem_label(s->problem), s->info.name, target_name(s->target),
+               s->roofline_s * 1e6);
     if (cli_prints(o) && weights && *weights->from)
         printf("  by weights of an %s and the published rates of both\n", weights->from);
-    json_t *json = json_pack("{s:s, s:s, s:f}", "problem", problem_label(s->problem),
-                             "device", s->info.name, "roofline_us", s->roofline_s * 1e6);
+    json_t *json = json_pack("{s:s, s:s, s:s, s:f}", "problem", problem_label(s->problem),
+                             "device", s->info.name, "target", target_name(s->target), "roofline_us",
+                             s->roofline_s * 1e6);
     json_object_set_new(json, "plain", show(s, "plain", &plain, 1));
     json_object_set_new(json, "first", show(s, "first", first, n));
     json_object_set_new(json, "best", show(s, "best", ranking.point, MIN(ranking.n, 1)));
@@ -107,11 +110,12 @@ bool cli_predict_shares(Options *o, Problem *problem)
     const char *models = cli_models_folder(o);
     if (!models)
         return diag_error(&o->diags, span_none, "C017", "no model came with the program");
-    if (o->target && !target_find(o->target))
-        return cli_no_target(o, o->target);
     if (!cli_device(o, &s.info))
         return false;
-    describe_target(o->target ? o->target : s.info.target, &s.info);
+    const char *name = o->target ? o->target : s.info.target;
+    if (!(s.target = target_find(name)))
+        return cli_no_target(o, name);
+    describe_target(target_name(s.target), &s.info);
     describe_device(&s.info, &s.device);
     bool ok = find_roofline(&s) &&
               predictor_load(&s.by, &s.info, NULL, models, o->arena, &o->diags) &&

@@ -96,8 +96,8 @@ static bool show_all(Forecast *s)
     if (cli_prints(o) && weights && *weights->from)
         printf("  by weights of an %s and the published rates of both\n", weights->from);
     json_t *json = json_pack("{s:s, s:s, s:s, s:f}", "problem", problem_label(s->problem),
-                             "device", s->info.name, "target", target_name(s->target), "roofline_us",
-                             s->roofline_s * 1e6);
+                             "device", s->info.name, "target", target_name(s->target),
+                             "roofline_us", s->roofline_s * 1e6);
     json_object_set_new(json, "plain", show(s, "plain", &plain, 1));
     json_object_set_new(json, "first", show(s, "first", first, n));
     json_object_set_new(json, "best", show(s, "best", ranking.point, MIN(ranking.n, 1)));

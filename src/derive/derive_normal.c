@@ -563,6 +563,18 @@ static void name_folded(DeriveWalk *w, Path at)
                      walk_apply_plain(w, RULE_NAME_FOLDED, at));
 }
 
+// A map of more dimensions than work-items have, whose outermost have become one, keeps its
+// name, so that what reads it likewise finds a stage.
+static void name_whole(DeriveWalk *w, Path at)
+{
+    const Expr *let = walk_node(w, at), *whole = let->kind == E_LET ? let->arg[0] : let;
+    while (expr_is(whole, P_SPLIT))
+        whole = whole->arg[0];
+    bool joined = whole != let && is_map(whole) && whole->dims == DIMS_MAX;
+    while (!w->deep && joined && walk_apply_plain(w, RULE_LET_SPLIT, at))
+        ;
+}
+
 // The lets at a position, of which there may be a thousand: where what follows them is.
 static Path normal_lets(DeriveWalk *w, Path at, bool host)
 {
@@ -572,6 +584,7 @@ static Path normal_lets(DeriveWalk *w, Path at, bool host)
             walk_apply_plain(w, RULE_LET_INLINE, at))
             continue;
         normal_at(w, walk_below(w, at, 0), host);
+        name_whole(w, at);
         at = walk_below(w, at, 1);
     }
     return at;

@@ -131,7 +131,8 @@ static const Type *spread_want(Infer *in, Expr *e, const Type *elem, const Type 
     int n = components_with_ints(own);
     unsigned all = (1u << MIN(n, FREE_ITEMS_MAX)) - 1, step = n > FREE_ITEMS_MAX ? all : 1;
     for (int i = 0; tried(i) > S_BOOL && !in->int_sizes; i++)
-        for (unsigned bits = 0; scalar_info[tried(i)].floating && bits <= all; bits += step) {
+        for (unsigned bits = 0; scalar_info[tried(i)].floating && bits <= all;
+             bits += step) {
             unsigned chosen = n > FREE_ITEMS_MAX && bits ? ~0u : bits;
             const Type *want = widened_some(in, own, tried(i), chosen);
             if (in->attempts < ATTEMPTS_MAX && attempt(in, e, elem, want)) {

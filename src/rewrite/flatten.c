@@ -266,7 +266,8 @@ static Expr *joined(Rewrite *rw, int dims, const Expr *in)
 {
     Expr *part[PARTS_MAX];
     if (!is_dims(in, P_ZIP, dims) || in->narg > PARTS_MAX)
-        return make1(rw, P_JOIN, copy_of(rw, in));
+        return is_dims(in, P_SPLIT, 1) ? copy_of(rw, in->arg[0])
+                                       : make1(rw, P_JOIN, copy_of(rw, in));
     for (int i = 0; i < in->narg; i++)
         part[i] = joined(rw, dims, in->arg[i]);
     return make_zip(rw, dims - 1, part, in->narg);

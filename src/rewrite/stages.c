@@ -104,6 +104,17 @@ Expr *rule_letIn(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return expr_let(rw->ir, second->param, value, second->arg[1]);
 }
 
+Expr *rule_letSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    const Expr *split = at->kind == E_LET ? at->arg[0] : at;
+    if (split == at || !is_dims(split, P_SPLIT, 1))
+        return NULL;
+    Param *whole = fresh(rw, at->param->name);
+    Expr *rows = make_sized(rw, P_SPLIT, split->num[0], use(rw, whole));
+    return expr_let(rw->ir, whole, copy_of(rw, split->arg[0]),
+                    expr_replace(rw->ir, at->arg[1], at->param, rows));
+}
+
 // What one map reads instead of several zips: each array once ---------------------------
 
 typedef struct {

@@ -103,6 +103,25 @@ static void test_chains_have_names(void **state)
     }
 }
 
+// Images have the same choices however many dimensions tell them apart.
+static void test_batches_of_batches(void **state)
+{
+    (void)state;
+    char text[2][1000];
+    for (int k = 0; k < 2; k++)
+        snprintf(
+            text[k], sizeof text[k],
+            "def f(w: [3][3]float): float = w[0][1] - w[2][1]\n"
+            "def g(w: [3][3]float): float = w[1][0] - w[1][2]\n"
+            "def b(x: [500][700]float) = x |> pad2(1, 1, clamp) |> slide2(3, 1) |> map2(f) "
+            "|> pad2(1, 1, clamp) |> slide2(3, 1) |> map2(g)\n"
+            "def p(a: %s[500][700]float) = let y = a |> %s(b) in zip%s(a, y) |> %s(\\x y "
+            "-> "
+            "zip2(x, y) |> map2(\\u v -> 2*u - v))",
+            k ? "[6]" : "[2][3]", k ? "map" : "map2", k ? "" : "2", k ? "map" : "map2");
+    same_space(text[0], text[1]);
+}
+
 // A fold that is the same for all elements is found once, wherever it is written.
 static void test_folds_are_hoisted(void **state)
 {
@@ -388,6 +407,7 @@ int main(void)
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_arrays_by_index),
         cmocka_unit_test(test_chains_have_names),
+        cmocka_unit_test(test_batches_of_batches),
         cmocka_unit_test(test_folds_are_hoisted),
         cmocka_unit_test(test_names_within_rows),
         cmocka_unit_test(test_named_loops),

@@ -345,6 +345,10 @@ static const Instance instances[] = {
     {"letSwap",
      "def p(x: [N]int) = let a = map(twice, x) in let b = drop(1, x) in (b, a, x)", "root",
      ""},
+    {"letSplit",
+     "def p(x: [N]int) = let a = split(2, map(twice, x)) in (join(a), map(reduce(+, 0), "
+     "a))",
+     "root", ""},
     {"letIn",
      "def p(x: [N]int, y: [N]int) = let a = map(twice, x) in let b = zip(a, y) |> map(+) "
      "in "

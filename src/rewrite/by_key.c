@@ -324,16 +324,21 @@ Expr *rule_reduceByGlb(Rewrite *rw, const Expr *at, const RuleArgs *args)
                : NULL;
 }
 
-// Is key `if c then a * m + x.0 else -1`, x the parameter of a map that counts in x.0?
+// Is key `if c then a * n + x.0 else -1`, x the parameter of a map that counts n of them in
+// x.0? Then no two columns have a key in common.
 static bool counts_columns(const Expr *key, const Expr *map)
 {
-    const Expr *sum = expr_is_op(key, OP_SELECT) ? key->arg[1] : NULL;
-    const Expr *in = map->arg[0];
-    return sum && sum->op == OP_ADD && sum->arg[1]->kind == E_GET &&
-           sum->arg[1]->index == 0 &&
-           expr_is_use(sum->arg[1]->arg[0], map->fun->params[0]) && is_dims(in, P_ZIP, 1) &&
-           expr_is(in->arg[0], P_ARRAY) &&
-           expr_is_use(in->arg[0]->fun->arg[0], in->arg[0]->fun->params[0]);
+    const Expr *sum = expr_is_op(key, OP_SELECT) ? key->arg[1] : key, *in = map->arg[0];
+    if (!expr_is_op(sum, OP_ADD) || !expr_is_op(sum->arg[0], OP_MUL) ||
+        !is_dims(in, P_ZIP, 1))
+        return false;
+    const Expr *rows = sum->arg[0]->arg[1], *column = sum->arg[1], *count = in->arg[0];
+    int64_t n, stride;
+    return rows->kind == E_NUM && arith_is_const(rows->num[0], &stride) &&
+           arith_is_const(map->type->len, &n) && n == stride && column->kind == E_GET &&
+           column->index == 0 && expr_is_use(column->arg[0], map->fun->params[0]) &&
+           expr_is(count, P_ARRAY) &&
+           expr_is_use(count->fun->arg[0], count->fun->params[0]);
 }
 
 // How long rows are whose keys are those of their columns: the inner map counts those of

@@ -50,6 +50,12 @@ static void test_arrays_by_index(void **state)
         "def p(a: [50][70]float, b: [70]float) = a |> map(\\r -> array(70, \\j -> r[j] * "
         "b[j]))",
         "def p(a: [50][70]float, b: [70]float) = a |> map(\\r -> zip(r, b) |> map(*))");
+    // Keys that a condition chooses among.
+    same_space("def p(a: [5000]int, b: [5000]int) = reduceBy(8, +, 0, join(zip(a, b) |> "
+               "map(\\x y -> array(2, \\k -> (if k == 0 then x else y, 1)))))",
+               "def p(a: [5000]int, b: [5000]int) = reduceBy(8, +, 0, join(zip(a, b) |> "
+               "map(\\x y -> array(2, \\k -> k) |> map(\\k -> (if k == 0 then x else y, "
+               "1)))))");
     // A name costs nothing.
     same_space(
         "def p(a: [500][70]float) = array(70, \\j -> let q = array(500, \\i -> a[i][j] * "

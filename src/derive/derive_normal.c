@@ -752,8 +752,32 @@ static void fold_choices(DeriveWalk *w, Path at)
         fold_choices(w, walk_below(w, at, i));
 }
 
+// Does it name a tuple with arrays, below the names of its own?
+static bool names_arrays(const Expr *expr, const void *none)
+{
+    const Expr *value = expr->kind == E_LET ? expr_behind_lets(expr->arg[0]) : expr;
+    return value != expr && type_holds_array(value->type) &&
+           (value->kind == E_TUPLE || expr_is(value, P_UNZIP));
+}
+
+// Names of tuples of arrays become names of the arrays, which are stages then.
+static void tuples_apart(DeriveWalk *w, Path at)
+{
+    if (w->deep || !expr_find(walk_node(w, at), names_arrays, NULL))
+        return;
+    while (names_arrays(walk_node(w, at), NULL) && walk_apply_plain(w, RULE_LET_OUT, at))
+        at = walk_below(w, at, 1);
+    if (names_arrays(walk_node(w, at), NULL))
+        walk_apply_plain(w, RULE_LET_APART, at);
+    if (walk_node(w, at)->fun)
+        tuples_apart(w, walk_below(w, at, CHILD_FUN));
+    for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
+        tuples_apart(w, walk_below(w, at, i));
+}
+
 void derive_normalise(DeriveWalk *w, Path at)
 {
+    tuples_apart(w, at);
     fold_choices(w, at);
     if (!at.n)
         derive_name_results(w);

@@ -89,6 +89,10 @@ Expr *name_inputs(Rewrite *rw, NamedValues *in, const Expr *x);
 // An expression with names in place of its stages, for rules that read it twice.
 Expr *without_stages(Rewrite *rw, const Expr *x, NamedValues *stages);
 Expr *with_names(Rewrite *rw, const NamedValues *names, Expr *body);
+// Component i of all elements, in as many dimensions as an array of them has; 0 dimensions:
+// more than a map has.
+int dims_of_tuples(const Type *type);
+Expr *component_of_all(Rewrite *rw, Expr *all, int dims, int i);
 
 // match.c
 bool is_threads(Pattern p); // mapGlb, mapWrg, mapLcl

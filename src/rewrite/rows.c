@@ -207,6 +207,20 @@ static bool is_map_of_tuples(const Expr *expr)
            expr_behind_lets(expr->fun->arg[0])->kind == E_TUPLE;
 }
 
+int dims_of_tuples(const Type *type)
+{
+    int dims = 0;
+    for (; type->kind == T_ARRAY; type = type->elem)
+        dims++;
+    return dims <= DIMS_MAX ? dims : 0;
+}
+
+Expr *component_of_all(Rewrite *rw, Expr *all, int dims, int i)
+{
+    Param *t = fresh(rw, "t");
+    return make_map(rw, dims, make_lambda(rw, t, expr_get(rw->ir, use(rw, t), i)), all);
+}
+
 Expr *rule_tupleApart(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     const bool let = at->kind == E_LET, unzip = expr_is(at, P_UNZIP);
@@ -215,19 +229,13 @@ Expr *rule_tupleApart(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Type *type = type_tuple_of(all->type);
     if (!type || type->n > PARTS_MAX || (!unzip && (!map || all->dims > 1)))
         return NULL;
-    int dims = 0;
-    for (const Type *t = all->type; t != type && t->kind == T_ARRAY; t = t->elem)
-        dims++;
-    if (dims < 1 || (!map && dims > DIMS_MAX))
+    const int dims = dims_of_tuples(all->type);
+    if (!map && !dims)
         return NULL;
     Expr *part[PARTS_MAX];
-    for (int i = 0; i < type->n; i++) {
-        Param *t = fresh(rw, "t");
+    for (int i = 0; i < type->n; i++)
         part[i] =
-            map ? map_of_item(rw, all, i)
-                : make_map(rw, dims, make_lambda(rw, t, expr_get(rw->ir, use(rw, t), i)),
-                           copy_of(rw, all));
-    }
+            map ? map_of_item(rw, all, i) : component_of_all(rw, copy_of(rw, all), dims, i);
     if (unzip)
         return expr_tuple(rw->ir, part, type->n);
     if (!let)

@@ -104,6 +104,31 @@ Expr *rule_letIn(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return expr_let(rw->ir, second->param, value, second->arg[1]);
 }
 
+// Names what a tuple is made of: each component, or the array that is unzipped. Without it
+// the name of the whole would be of no array.
+Expr *rule_letApart(Rewrite *rw, const Expr *at, const RuleArgs *args)
+{
+    const Expr *value = at->kind == E_LET ? at->arg[0] : at;
+    const bool unzips = expr_is(value, P_UNZIP);
+    const int n = unzips ? value->type->n : value->narg;
+    const int dims = unzips ? dims_of_tuples(value->arg[0]->type) : 0;
+    if (value == at || (!dims && value->kind != E_TUPLE) || n > PARTS_MAX)
+        return NULL;
+    Param *name[PARTS_MAX];
+    Expr *part[PARTS_MAX];
+    for (int i = 0; i < n; i++) {
+        name[i] = unzips && i > 0 ? name[0] : fresh(rw, at->param->name);
+        part[i] = use(rw, name[i]);
+        if (unzips)
+            part[i] = component_of_all(rw, part[i], dims, i);
+    }
+    const Expr *parts = expr_tuple(rw->ir, part, n);
+    Expr *rest = call_all(rw, make_lambda(rw, at->param, at->arg[1]), &parts);
+    for (int i = unzips ? 1 : n; i-- > 0;)
+        rest = expr_let(rw->ir, name[i], copy_of(rw, value->arg[i]), rest);
+    return rest;
+}
+
 Expr *rule_letSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     const Expr *split = at->kind == E_LET ? at->arg[0] : at;

@@ -109,6 +109,40 @@ static void test_chains_have_names(void **state)
     }
 }
 
+// Stages have the same choices whether names hold them or a tuple that a name holds does.
+static void test_tuples_of_stages(void **state)
+{
+    (void)state;
+    static const char *const step[] = {
+        "let x = b |> map2(f) in let y = c |> map2(f) in (zip2(w(x), w(y)) |> map2(\\p q "
+        "-> "
+        "g(p) + g(q)), x, y)",
+        "let v = (b |> map2(f), c |> map2(f)) in (zip2(w(v.0), w(v.1)) |> map2(\\p q -> "
+        "g(p) + g(q)), v.0, v.1)",
+        "let v = let k = a[0][0] in (b |> map2(f), c |> map2(f)) in let y = v.1 in let x = "
+        "v.0 "
+        "in (zip2(w(x), w(y)) |> map2(\\p q -> g(p) + g(q)), x, y)",
+        "let v = zip2(b, c) |> map2(\\p q -> (f(p), f(q))) in (zip2(w(map2(\\t -> t.0, "
+        "v)), "
+        "w(map2(\\t -> t.1, v))) |> map2(\\p q -> g(p) + g(q)), map2(\\t -> t.0, v), "
+        "map2(\\t -> t.1, v))",
+        "let v = unzip(zip2(b, c) |> map2(\\p q -> (f(p), f(q)))) in (zip2(w(v.0), w(v.1)) "
+        "|> "
+        "map2(\\p q -> g(p) + g(q)), v.0, v.1)",
+    };
+    char text[COUNTOF(step)][1500];
+    for (int i = 0; i < COUNTOF(step); i++)
+        snprintf(text[i], sizeof text[i],
+                 "fun f(x: float): float = 1 / (1 + x * x)\n"
+                 "def w(x: [500][700]float) = x |> pad2(1, 1, clamp) |> slide2(3, 1)\n"
+                 "def g(w: [3][3]float): float = w[0][1] - w[2][1]\n"
+                 "def p(a, b, c: [500][700]float) = iterate(4, \\a b c -> %s, (a, b, c))",
+                 step[i]);
+    same_space(text[0], text[1]);
+    same_space(text[0], text[2]);
+    same_space(text[3], text[4]);
+}
+
 // Images have the same choices however many dimensions tell them apart.
 static void test_batches_of_batches(void **state)
 {
@@ -413,6 +447,7 @@ int main(void)
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_arrays_by_index),
         cmocka_unit_test(test_chains_have_names),
+        cmocka_unit_test(test_tuples_of_stages),
         cmocka_unit_test(test_batches_of_batches),
         cmocka_unit_test(test_folds_are_hoisted),
         cmocka_unit_test(test_names_within_rows),

@@ -345,6 +345,14 @@ static const Instance instances[] = {
     {"letSwap",
      "def p(x: [N]int) = let a = map(twice, x) in let b = drop(1, x) in (b, a, x)", "root",
      ""},
+    {"letApart",
+     "def p(x: [N]int) = let a = (map(twice, x), drop(1, x)) in (a.1, zip(a.0, a.0))",
+     "root", ""},
+    {"letApart",
+     "def p(x: [N]int, y: [N]int) = let a = unzip(map(twice, x) |> map(\\e -> (e, e + 1))) "
+     "in "
+     "(a.1, zip(a.0, y))",
+     "root", ""},
     {"letSplit",
      "def p(x: [N]int) = let a = split(2, map(twice, x)) in (join(a), map(reduce(+, 0), "
      "a))",

@@ -406,6 +406,7 @@ static const Refusal refusals[] = {
      "def p(x: [8]int) = let a = map(twice, x) in let b = drop(1, a) in (a, b)",
      "root",
      {0}},
+    {"letApart", "def p(x: [8]int) = let a = map(twice, x) in zip(a, a)", "root", {0}},
     {"letSplit", "def p(x: [8]int) = let a = split2(2, split(4, x)) in a", "root", {0}},
     {"letTuple",
      "def p(x: [8]int) = let a = map(twice, x) in let b = map(twice, drop(1, x)) in (a, b)",

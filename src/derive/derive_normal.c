@@ -493,10 +493,38 @@ static Path separate_folds(DeriveWalk *w, Path at)
     return at;
 }
 
+// Moves the names of separated folds from the operands of an expression to before it. Then
+// a map fuses with the map that follows the names, and what they hold are stages.
+static Path names_before(DeriveWalk *w, Path at)
+{
+    while (!w->deep &&
+           (walk_node(w, at)->kind == E_PATTERN || walk_node(w, at)->kind == E_TUPLE) &&
+           walk_apply_plain(w, RULE_LET_OUT, at))
+        at = walk_below(w, at, 1);
+    return at;
+}
+
+// Of several products that a map reads, one is computed where the map is: its tiles are
+// those of the map. The others are stages before it.
+static Path name_products(DeriveWalk *w, Path at)
+{
+    const int64_t only = 0;
+    Path in = walk_below(w, at, 0);
+    bool another = false;
+    for (int i = 0; !w->deep && i < walk_node(w, in)->narg; i++) {
+        const Expr *zip = walk_node(w, in);
+        const bool product = is_zip(zip, zip->dims) && has_product(zip->arg[i]);
+        if (product && another)
+            walk_apply(w, RULE_NAME_STAGE, walk_below(w, in, i), &only, 1);
+        another |= product;
+    }
+    return names_before(w, at);
+}
+
 static void normal_map(DeriveWalk *w, Path at, bool host)
 {
     if (host)
-        at = separate_folds(w, at);
+        at = separate_folds(w, name_products(w, at));
     if (host && !is_for_items(walk_node(w, at)) && derive_part_chain(w, at)) {
         hoist_folds(w, at, true, false);
         normal_at(w, at, true);
@@ -602,17 +630,6 @@ static bool name_start(DeriveWalk *w, Path at)
                         walk_apply_plain(w, RULE_NAME_START, at) &&
                             walk_apply_plain(w, RULE_ONLY_ELEMENT, start) &&
                             walk_apply_plain(w, RULE_TO_GLOBAL, walk_below(w, start, 0)));
-}
-
-// Moves the names of separated folds from the operands of an expression to before it. Then
-// a map fuses with the map that follows the names, and what they hold are stages.
-static Path names_before(DeriveWalk *w, Path at)
-{
-    while (!w->deep &&
-           (walk_node(w, at)->kind == E_PATTERN || walk_node(w, at)->kind == E_TUPLE) &&
-           walk_apply_plain(w, RULE_LET_OUT, at))
-        at = walk_below(w, at, 1);
-    return at;
 }
 
 // Is it another layout of what follows a name? That would be stored, and then copied.

@@ -143,6 +143,34 @@ static void test_tuples_of_stages(void **state)
     same_space(text[3], text[4]);
 }
 
+// Each product that a map reads has its own tiles, whether it has a name or not.
+static void test_products_are_stages(void **state)
+{
+    (void)state;
+    static const char *const result[] = {
+        "map2(\\x y -> max(x, 0) * y, zip2(mm(a, b), mm(a, c)))",
+        "let x = mm(a, b) in let y = mm(a, c) in map2(\\x y -> max(x, 0) * y, zip2(x, y))",
+    };
+    for (int i = 0; i < COUNTOF(result); i++) {
+        char text[1000];
+        snprintf(text, sizeof text,
+                 "def mm(a: [256][192]float, b: [320][192]float) = a |> map(\\r -> b |> "
+                 "map(\\q -> reduce(+, 0, zip(r, q) |> map(*))))\n"
+                 "def p(a: [256][192]float, b, c: [320][192]float) = %s",
+                 result[i]);
+        Opened o;
+        open_text(&o, text);
+        Point plain;
+        derive_plain(o.derivation, &plain);
+        const Unit *unit = derive_unit(o.derivation, &plain, false, o.arena, &o.diags);
+        assert_non_null(unit);
+        assert_int_equal(unit->kernels.len, 2);
+        for (int k = 0; k < 2; k++) // both hold tiles of their factors
+            assert_true(unit->kernels.at[k]->locals.len > 0);
+        close_all(&o);
+    }
+}
+
 // Images have the same choices however many dimensions tell them apart.
 static void test_batches_of_batches(void **state)
 {
@@ -448,6 +476,7 @@ int main(void)
         cmocka_unit_test(test_arrays_by_index),
         cmocka_unit_test(test_chains_have_names),
         cmocka_unit_test(test_tuples_of_stages),
+        cmocka_unit_test(test_products_are_stages),
         cmocka_unit_test(test_batches_of_batches),
         cmocka_unit_test(test_folds_are_hoisted),
         cmocka_unit_test(test_names_within_rows),

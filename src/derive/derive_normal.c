@@ -521,10 +521,24 @@ static Path name_products(DeriveWalk *w, Path at)
     return names_before(w, at);
 }
 
+// Does a number that is computed stand between a map and the product in its function? Items
+// find it anyway; in the fold, compilers find it once.
+static bool is_before_product(const Expr *let)
+{
+    const Expr *value = let->arg[0];
+    return let->kind == E_LET && type_is_scalar(value->type) &&
+           !expr_find(value, is_computed, NULL) && is_map(expr_behind_lets(let->arg[1])) &&
+           has_product(let->arg[1]);
+}
+
 static void normal_map(DeriveWalk *w, Path at, bool host)
 {
     if (host)
         at = separate_folds(w, name_products(w, at));
+    Path function = walk_below(w, at, CHILD_FUN);
+    while (!w->deep && is_before_product(walk_node(w, function)) &&
+           walk_apply_plain(w, RULE_LET_INLINE, function))
+        ;
     if (host && !is_for_items(walk_node(w, at)) && derive_part_chain(w, at)) {
         hoist_folds(w, at, true, false);
         normal_at(w, at, true);

@@ -56,6 +56,13 @@ static void test_arrays_by_index(void **state)
                "def p(a: [5000]int, b: [5000]int) = reduceBy(8, +, 0, join(zip(a, b) |> "
                "map(\\x y -> array(2, \\k -> k) |> map(\\k -> (if k == 0 then x else y, "
                "1)))))");
+    same_space(
+        "def p(a: [6][64][96]float, b: [6][80][96]float, c: [6]float) = zip(a, b, c) "
+        "|> map(\\x y z -> let s = 1 / (1 + exp(z)) in x |> map(\\r -> y |> map(\\q -> "
+        "s * reduce(+, 0, zip(r, q) |> map(\\u v -> s * u * v)))))",
+        "def p(a: [6][64][96]float, b: [6][80][96]float, c: [6]float) = zip(a, b, c) "
+        "|> map(\\x y z -> x |> map(\\r -> y |> map(\\q -> 1 / (1 + exp(z)) * "
+        "reduce(+, 0, zip(r, q) |> map(\\u v -> 1 / (1 + exp(z)) * u * v)))))");
     // A name costs nothing.
     same_space(
         "def p(a: [500][70]float) = array(70, \\j -> let q = array(500, \\i -> a[i][j] * "

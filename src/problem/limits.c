@@ -255,17 +255,18 @@ static void far_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
     }
 }
 
-// Another order turns about as many decisions as the changed bits did: a few elements may
-// be anything, but no more than a sixteenth, or, where more differ (as the counts of a
-// histogram), all by so much. One element in a million, up to 16, may differ where none
-// did.
-static void spare(RunnerBuffer *b, Found far, Arena *arena)
+// Another order takes about as many elements as far as the changed bits did: a few may be
+// anything, but no more than a sixteenth, or, where more differ (as the counts of a
+// histogram), all by so much. If the program decides, one element in a million, up to 16,
+// may differ where none did.
+static void spare(RunnerBuffer *b, Found far, bool decides, Arena *arena)
 {
     enum { FEW = 64, PART = 16, RARE = 1 << 20, RARE_MOST = 16 };
     if (FEW * far.count <= b->count) {
         const double most = MARGIN * (double)far.count;
         b->spared = far.count ? (int64_t)fmin(most, (double)(b->count / PART))
-                              : MIN(b->count / RARE, RARE_MOST);
+                    : decides ? MIN(b->count / RARE, RARE_MOST)
+                              : 0;
         return;
     }
     float *bound = arena_shared(arena, (size_t)b->count * sizeof *bound);
@@ -274,7 +275,7 @@ static void spare(RunnerBuffer *b, Found far, Arena *arena)
     b->bound = bound;
 }
 
-void limits_spare(ProblemData *data, const ProblemData *nudged, Arena *arena)
+void limits_spare(ProblemData *data, const ProblemData *nudged, bool decides, Arena *arena)
 {
     for (int k = data->ninput; k < data->nbuffer; k++) {
         RunnerBuffer *b = &data->buffer[k];
@@ -282,7 +283,7 @@ void limits_spare(ProblemData *data, const ProblemData *nudged, Arena *arena)
         RefPass pass = {.chunk = far_chunk, .buffer = b, .raw = nudged->buffer[k].expect};
         pass.scale = floating ? check_scale(b->scalar, b->expect, b->count) : 1;
         pass.tolerance = floating ? data->tolerance : 0;
-        spare(b, pass_run(pass), arena);
+        spare(b, pass_run(pass), decides, arena);
     }
 }
 

@@ -77,7 +77,7 @@ void limits_set(ProblemData *data, const ProblemData *nudged, bool bounded,
 
 // Without bounds: how many elements may differ, or integers by how much, as decisions turn
 // that rounding is near.
-void limits_spare(ProblemData *data, const ProblemData *nudged, Arena *arena);
+void limits_spare(ProblemData *data, const ProblemData *nudged, bool decides, Arena *arena);
 int64_t limits_spared(const ProblemData *data); // elements that may
 // How many elements an output has, and of how many nothing is decided.
 typedef struct {

@@ -426,14 +426,15 @@ static bool is_bounded(const ProblemData *data)
 }
 
 // Where a program makes steps, bounds are not wider than what rounding can do; without
-// bounds, that is the tolerance, and elements that decisions change may differ.
+// bounds, that is the tolerance, and as many elements may be further off as a change of the
+// inputs' last bits takes further.
 static void settle_rounding(const Problem *problem, ProblemData *const *data, int n,
                             RefSite *site, Arena *arena)
 {
     const Expr *body = problem->bound->main->body;
     const bool steps = expr_find(body, is_stepped, NULL), decides = expr_decides(body);
     const bool bounded = n > 0 && is_bounded(data[0]);
-    const bool spares = decides && !bounded && !problem_is_strict(problem);
+    const bool spares = !bounded && !problem_is_strict(problem);
     if (n == 0 || !(steps || spares))
         return;
     AutoArena *scratch = arena_new();
@@ -451,7 +452,7 @@ static void settle_rounding(const Problem *problem, ProblemData *const *data, in
         if (steps)
             limits_set(data[k], nudged[k], bounded, !decides);
         if (spares)
-            limits_spare(data[k], nudged[k], arena);
+            limits_spare(data[k], nudged[k], decides, arena);
     }
 }
 
@@ -521,7 +522,7 @@ static const char *tell(const Problem *problem, const ProblemData *data, const c
                            (long long)data->diverged);
     const int64_t spared = limits_spared(data);
     if (spared)
-        how = arena_printf(arena, "%s, but for %lld, as rounding may turn decisions", how,
+        how = arena_printf(arena, "%s, but for %lld, as rounding takes them further", how,
                            (long long)spared);
     return problem->bound->math == MATH_STRICT
                ? arena_printf(arena, "%s; not to the bit, because of %s", how,

@@ -568,9 +568,19 @@ static void sum_in_parts(const Derivation *d, Point *point)
     }
 }
 
+// Strips make a text of hundreds of lines, which numbers with bounds make slow to compile.
+static void leave_strips(const Derivation *d, Point *point)
+{
+    Point bare = *point;
+    set_values(d, &bare, "strip=0 stages=1 load=now");
+    if (space_find(d->space, "strip") >= 0 && space_valid(d->space, &bare))
+        *point = bare;
+}
+
 void derive_reference(const Derivation *d, Point *point)
 {
     derive_single(d, point);
+    leave_strips(d, point);
     order_prefixes(d, point);
     if (d->shape.product && d->device.is_cpu) {
         set_loops(d, point, 1);

@@ -354,6 +354,9 @@ void *diag_null(Diags *diags, Span span, const char *code, const char *format, .
 bool diag_world(Diags *diags, const char *code, const char *format, ...) FW_PRINTF(3, 4);
 void diag_warning(Diags *diags, Span span, const char *code, const char *format, ...)
     FW_PRINTF(4, 5);
+// Adds what others say. Their places in a text that was read again are places of this one;
+// those elsewhere, or with NULL all, are left out.
+void diags_add(Diags *diags, const Diags *others, const Source *text);
 // `name:line:col: error T003: message`, then the source line and a caret.
 void diags_print(Buf *out, const Diags *diags);
 void diags_paint(Buf *out, const Diags *diags);     // with a terminal's colours

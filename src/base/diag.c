@@ -18,16 +18,31 @@ static bool said_before(const Diags *diags, const Diag *diag)
     return false;
 }
 
+static void keep(Diags *diags, const Diag *diag)
+{
+    diags->errors += diag->kind >= DIAG_ERROR;
+    diags->world += diag->kind == DIAG_WORLD;
+    if (diags->list.len < DIAGS_KEPT && !said_before(diags, diag))
+        VEC_PUSH(diags->arena, &diags->list, *diag);
+}
+
 static void diag_add(Diags *diags, DiagKind kind, Span span, const char *code,
                      const char *format, va_list args)
 {
-    diags->errors += kind >= DIAG_ERROR;
-    diags->world += kind == DIAG_WORLD;
-    if (diags->list.len >= DIAGS_KEPT)
-        return;
     Diag diag = {kind, code, span, arena_vprintf(diags->arena, format, args)};
-    if (!said_before(diags, &diag))
-        VEC_PUSH(diags->arena, &diags->list, diag);
+    keep(diags, &diag);
+}
+
+void diags_add(Diags *diags, const Diags *others, const Source *text)
+{
+    VEC_EACH_REF(const Diag *, other, &others->list) {
+        Diag diag = *other;
+        const bool same =
+            text && diag.span.source && strcmp(diag.span.source->name, text->name) == 0;
+        diag.span = same ? (Span){text, diag.span.start, diag.span.end} : span_none;
+        diag.message = arena_strdup(diags->arena, other->message);
+        keep(diags, &diag);
+    }
 }
 
 bool diag_verror(Diags *diags, Span span, const char *code, const char *format,

@@ -84,11 +84,13 @@ void trial_release(Trial *trial);
 
 // When runners are to leave off what they do: at a time, or because somebody asks. Any
 // thread may change it while runners look at it.
-typedef struct {
+typedef struct Stop Stop;
+struct Stop {
     _Atomic double end_s;    // by clock_s; INFINITY: never by itself
     _Atomic double grace_s;  // of the time until then: for what must be, not for samples
     const atomic_int *asked; // a signal's number: at once; 0, or NULL: nobody asks
-} Stop;
+    const Stop *of;          // due where that one is, too; NULL: none
+};
 // All accept NULL: never.
 double stop_left_s(const Stop *stop); // until it is due, from then on 0
 bool stop_due(const Stop *stop);

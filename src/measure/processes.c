@@ -281,7 +281,7 @@ static int wait_ms(const Worker *worker, int n, const Stop *stop)
         if (worker[i].state == WORKER_BUSY)
             first = MIN(first, worker[i].deadline);
     double left = MIN(first - clock_s(), stop_left_s(stop)) * 1e3;
-    if (stop && stop->asked)
+    if (stop && (stop->asked || stop->of))
         left = MIN(left, LOOK_S * 1e3);
     return left > 1e6 ? 1000000 : left > 0 ? (int)left + 1 : 0;
 }

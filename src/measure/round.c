@@ -12,10 +12,10 @@
 //           program), then checked and timed parcel by parcel.
 //
 // Controllers that share a folder take turns on a GPU, by whatever kind and index they
-// reach it, so that they do not disturb each other's times. Where compiling runs ahead a
-// turn is what the worker that runs does at one message, checks or a timing, and it takes
-// it itself: any number of controllers keep the cores busy. Elsewhere all workers run jobs,
-// and a turn is a batch.
+// reach it, so that they do not disturb each other's times. Where one worker runs jobs a
+// turn is what it does at one message, checks or a timing, and it takes it itself: any
+// number of controllers keep the cores busy. Elsewhere all workers run jobs, and a turn is
+// a batch.
 //
 // When the stop of the runner is due, what is under way is dropped: compilers are ended, a
 // run may end if that takes a moment, and workers forget what they have prepared.
@@ -296,11 +296,17 @@ static Item *first_waiting(const Round *round, bool suspect)
     return NULL;
 }
 
+// Does a worker that runs jobs take its turn itself, since no other does?
+static bool takes_turns(const Runner *runner)
+{
+    return runner->ahead || (!runner->info.is_cpu && runner->most_workers == 1);
+}
+
 // What a worker runs, once it has its turn where that is its own affair.
 static void send_run(const Runner *runner, Worker *worker, json_t *message,
                      WorkerStage stage, int job, double limit_s)
 {
-    if (runner->ahead && !is_compiler(runner, worker))
+    if (takes_turns(runner) && !is_compiler(runner, worker))
         json_object_set_new(message, "turn", json_text(runner->turn));
     worker_send(worker, message, stage, job, limit_s);
 }
@@ -692,7 +698,8 @@ static bool run_batches(Runner *runner, Diags *diags)
         refill(runner, runner->batch, runner->batch);
         if (round->first == round->end)
             break;
-        int turn = runner->info.is_cpu ? -1 : turn_take(runner->turn);
+        bool batch = !runner->info.is_cpu && !takes_turns(runner);
+        int turn = batch ? turn_take(runner->turn) : -1;
         ok = enlist(runner, round->end - round->first, diags) && run_batch(runner, diags);
         if (turn >= 0)
             close(turn);

@@ -6,12 +6,16 @@
 
 int stop_asked(const Stop *stop)
 {
-    return stop && stop->asked ? atomic_load(stop->asked) : 0;
+    int asked = stop && stop->asked ? atomic_load(stop->asked) : 0;
+    return asked || !stop ? asked : stop_asked(stop->of);
 }
 
 double stop_left_s(const Stop *stop)
 {
-    return stop_asked(stop) ? 0 : stop ? fmax(0, stop->end_s - clock_s()) : INFINITY;
+    return !stop ? INFINITY
+           : stop_asked(stop)
+               ? 0
+               : fmin(fmax(0, stop->end_s - clock_s()), stop_left_s(stop->of));
 }
 
 bool stop_due(const Stop *stop)

@@ -66,7 +66,7 @@ static void site_choose(RefSite *site, const Problem *problem, const char *devic
                                   .tolerance = INFINITY,
                                   .build_limit_s = 60,
                                   .run_limit_s = 240};
-    site->stop = place->stop ? *place->stop : (Stop){.end_s = INFINITY};
+    site->stop = (Stop){.end_s = INFINITY, .of = place->stop};
     site->patience_s = place->patience_s > 0 ? place->patience_s : PATIENCE_S;
     site->late_s = place->patience_s > 0 ? LATE * place->patience_s : INFINITY;
     site->runner = NULL;
@@ -77,6 +77,13 @@ static void site_leave(RefSite *site, const char *next)
     runner_close(site->runner);
     site->runner = NULL;
     site->config.device = next;
+}
+
+static bool site_open(RefSite *site, Diags *diags)
+{
+    if (!site->runner)
+        site->runner = runner_open(&site->config, diags);
+    return site->runner != NULL;
 }
 
 static bool may_have_bounds(const Problem *problem, const RefSite *site)
@@ -234,9 +241,7 @@ static int run_plain(const Problem *problem, Numbers numbers, ProblemData *const
     const bool bounded = numbers == WITH_BOUNDS;
     double start_s = clock_s();
     int done = 0;
-    if (!site->runner)
-        site->runner = runner_open(&site->config, diags);
-    if (!site->runner)
+    if (!site_open(site, diags))
         return 0;
     DeviceInfo info = *runner_device(site->runner);
     info.shuffle = info.in_order = false; // of numbers with bounds
@@ -548,19 +553,66 @@ static const char *opaque_text(const Expr *call, Arena *arena)
 static bool run_in_time(const Problem *problem, ProblemData *data, bool few_digits,
                         RefSite *site, Arena *arena, Diags *diags)
 {
-    Stop whole = site->stop;
     Diags before = *diags;
-    if (!expr_decides(problem->bound->main->body))
-        site->stop.end_s = fmin(whole.end_s, clock_s() + site->late_s);
+    if (!site_open(site, diags))
+        return false;
     bool may = may_have_bounds(problem, site);
+    if (!expr_decides(problem->bound->main->body))
+        site->stop.end_s = clock_s() + site->late_s;
     bool ok =
         may && run_plain(problem, WITH_BOUNDS, &data, 1, few_digits, site, arena, diags);
     bool late = stop_due(&site->stop);
-    site->stop = whole;
+    site->stop.end_s = INFINITY;
     if (ok || (may && !late && !calls_opaque(problem)))
         return ok;
     *diags = before; // it was late, or C text means nothing to numbers with bounds
     return run_plain(problem, without_bounds(problem), &data, 1, false, site, arena, diags);
+}
+
+// The kernel of the problem is built and run while that of small sizes is, each by a runner
+// of its own: each takes a compiler as long.
+typedef struct {
+    const Problem *problem;
+    ProblemData *data;
+    RefSite *site, small;
+    Stop wanted; // the whole problem's: as long as small sizes may agree
+    Arena *arena;
+    const char *checked;
+    Diags *diags, said; // of the problem; of small sizes
+    bool ran, agrees;
+} Both;
+
+static void run_one(void *user, int thread, int whole)
+{
+    Both *b = user;
+    if (whole) {
+        b->ran = run_in_time(b->problem, b->data, false, b->site, b->arena, b->diags);
+        return;
+    }
+    b->agrees = agrees_when_small(b->problem, &b->small, &b->checked, &b->said);
+    runner_close(b->small.runner);
+    if (!b->agrees)
+        b->wanted.end_s = 0;
+}
+
+// False, with what small sizes say: they do not agree.
+static bool run_both(Both *b)
+{
+    AutoArena *scratch = arena_new();
+    Diags before = *b->diags;
+    b->said.arena = scratch;
+    b->small = *b->site;
+    b->small.config.stop = &b->small.stop;
+    b->small.runner = NULL;
+    b->wanted = (Stop){.end_s = INFINITY, .of = b->site->stop.of};
+    b->site->stop.of = &b->wanted;
+    tasks_call(2, run_one, b);
+    b->site->stop.of = b->wanted.of;
+    if (!b->agrees) {
+        *b->diags = before;
+        diags_add(b->diags, &b->said, NULL);
+    }
+    return b->agrees;
 }
 
 static bool compute_at(const Problem *problem, ProblemData *data, RefSite *site,
@@ -580,18 +632,21 @@ static bool compute_at(const Problem *problem, ProblemData *data, RefSite *site,
     const char *checked = interpreted ? "as the interpreter"
                           : opaque    ? opaque_text(opaque, arena)
                                       : "checked against the interpreter at small sizes";
-    if (!interpreted && !opaque && !agrees_when_small(problem, site, &checked, diags))
+    Both both = {problem, data, site, .arena = arena, .checked = checked, .diags = diags};
+    const bool alone = interpreted || opaque;
+    if (!alone && !run_both(&both))
         return false;
-    Diags *said = interpreted ? &quiet : diags;
-    bool ran = run_in_time(problem, data, interpreted, site, arena, said);
-    bool bounded = ran && is_bounded(data);
+    if (alone)
+        both.ran = run_in_time(problem, data, interpreted, site, arena,
+                               interpreted ? &quiet : diags);
+    bool bounded = both.ran && is_bounded(data);
     data->lesser = !bounded;
-    if (!ran) {
+    if (!both.ran) {
         *how = "interpreter, within one tolerance: the kernel with bounds cannot run here";
         return interpreted;
     }
     *how = arena_printf(arena, "plain kernel%s%s, %s",
-                        bounded ? " with bounds of its rounding" : "", where, checked);
+                        bounded ? " with bounds of its rounding" : "", where, both.checked);
     if (interpreted &&
         !(agrees(data, values, diags) && stays_near(problem, data, values, arena, diags)))
         return false;

@@ -669,7 +669,9 @@ bool reference_compute(const Problem *problem, ProblemData *data, const char *de
     site_choose(&site, problem, device, place);
     bool ok = !device_is_host(site.config.device) &&
               compute_at(problem, data, &site, arena, how, &quiet);
-    if (!ok) {
+    if (!ok && !device_is_host(site.config.device) && stop_due(place->stop))
+        diags_add(diags, &quiet, NULL); // the host would have no time either
+    else if (!ok) {
         site_leave(&site, device_host_id);
         ok = compute_at(problem, data, &site, arena, how, diags);
     }

@@ -98,11 +98,20 @@ struct Tune {
     int64_t turns;            // first trials so far
     VEC(Finalist) front;      // of several objectives: right trials that none beats
     const char *last_log;     // of the last trial that failed
-    double set_s;             // that inputs and their reference took, once it was built
-    double sets_s;            // that building it took
-    Arena *scratch;           // of the stream at work
-    TrialStream *begun;       // the stream whose first points are being compiled, or NULL
-    struct {                  // the plain kernel at small sizes (tune_small.c)
+    struct {                  // the reference, while it is made apart
+        Problem *own;
+        Arena *arena;
+        Diags said;
+        const char *how;
+        double start_s;
+        pthread_t thread;
+        bool running;
+    } apart;
+    double set_s;       // that inputs and their reference took, once it was built
+    double sets_s;      // that building it took
+    Arena *scratch;     // of the stream at work
+    TrialStream *begun; // the stream whose first points are being compiled, or NULL
+    struct {            // the plain kernel at small sizes (tune_small.c)
         RunnerConfig config;
         pthread_t thread;
         bool running, taken; // taken: it is the result
@@ -172,6 +181,9 @@ bool tune_compiles_in_time(const Tune *t, const Job *job); // as predicted
 bool tune_check_more(Tune *t);
 
 // tune_small.c --------------------------------------------------------------------------
+
+// A thread that takes no signals: they are for the one that tunes. False: there is none.
+bool tune_thread(pthread_t *thread, void *(*work)(void *), Tune *t);
 
 // Checks the plain kernel at small sizes in the runner, which is not to be used until that
 // has ended.

@@ -29,48 +29,101 @@ static bool next_first(Tune *t, Point *point)
 
 // A reference has no bounds if it had them later than after this share of the budget.
 static const double PATIENCE = 0.5;
-// Until then its compiler leaves the processors to the check of the plain kernel.
+// Until then its compiler leaves the processors to the check of the plain kernel, where
+// that runs on them, too.
 static const double FIRST_CHECK = 0.4;
 
-// The first points are compiled meanwhile, unless their runner is still at the small sizes.
-static bool begin_first(Tune *t)
+// Inputs and what their outputs must be.
+static void make_reference(Tune *t, const Problem *problem, Arena *arena, Diags *diags)
 {
-    return t->small.running || !t->space ||
-           tune_stream_begin(t, next_first, t->search->kind->learns);
-}
-
-static void reference_deep(void *user)
-{
-    Tune *t = user;
-    const ProblemKind *kind = t->problem->kind;
-    if (!kind->expect(t->problem, t->data, t->options->device, &t->place, t->arena,
-                      &t->result->reference, t->diags))
+    const ProblemKind *kind = problem->kind;
+    const TuneOptions *o = t->options;
+    const double start_s = clock_s();
+    t->data = kind->data(problem, o->seed, &o->inputs, arena, diags);
+    t->set_s = clock_s() - start_s;
+    t->compares = t->data && o->by_plain && reference_by_kernel(problem, t->data);
+    if (t->data && !t->compares &&
+        !kind->expect(problem, t->data, o->device, &t->place, arena, &t->apart.how, diags))
         t->data = NULL;
 }
 
+static void make_here(void *user)
+{
+    Tune *t = user;
+    make_reference(t, t->problem, t->arena, t->diags);
+}
+
+static void *make_apart(void *user)
+{
+    Tune *t = user;
+    make_reference(t, t->apart.own, t->apart.arena, &t->apart.said);
+    return NULL;
+}
+
+// One that is still being made ends soon.
+static void drop_reference(Tune *t)
+{
+    const double end_s = t->stop.end_s;
+    if (t->apart.running) {
+        t->stop.end_s = 0;
+        pthread_join(t->apart.thread, NULL);
+        t->stop.end_s = end_s;
+    }
+    problem_free(t->apart.own);
+    arena_free(t->apart.arena);
+    memset(&t->apart, 0, sizeof t->apart);
+    t->data = NULL;
+}
+
+// Of a program in a thread of its own, which has read the program anew.
+static void begin_reference(Tune *t)
+{
+    const Problem *problem = t->problem;
+    drop_reference(t);
+    t->apart.start_s = clock_s();
+    double spent_s = isfinite(t->budget_s) ? t->apart.start_s - t->start_s : 0;
+    t->place.patience_s = fmax(PATIENCE * t->options->budget_s - spent_s, DBL_MIN);
+    if (!problem->bound)
+        return;
+    t->apart.arena = arena_new();
+    t->apart.said = (Diags){.arena = t->apart.arena};
+    t->apart.own = problem_again(problem, &t->apart.said);
+    t->apart.running =
+        problem_bind(t->apart.own, problem->binding, problem->nbinding, &t->apart.said) &&
+        tune_thread(&t->apart.thread, make_apart, t);
+}
+
+static void end_reference(Tune *t)
+{
+    if (t->apart.running) {
+        pthread_join(t->apart.thread, NULL);
+        diags_add(t->diags, &t->apart.said, &t->problem->source);
+    } else
+        deep_call(make_here, t);
+    t->apart.running = false;
+    t->result->reference = t->apart.how ? arena_strdup(t->arena, t->apart.how) : NULL;
+    t->result->reference_s = clock_s() - t->apart.start_s;
+}
+
+// The first points are compiled meanwhile.
 static bool compute_reference(Tune *t)
 {
-    double start_s = clock_s();
     tune_report(t, "reference", TRIAL_OK, INFINITY);
-    t->data = t->problem->kind->data(t->problem, t->options->seed, &t->options->inputs,
-                                     t->arena, t->diags);
-    tune_await_small(t, t->start_s + FIRST_CHECK * t->budget_s);
-    double spent_s = isfinite(t->budget_s) ? clock_s() - t->start_s : 0;
-    t->place.patience_s = fmax(PATIENCE * t->options->budget_s - spent_s, DBL_MIN);
-    t->set_s = clock_s() - start_s;
-    t->compares =
-        t->data && t->options->by_plain && reference_by_kernel(t->problem, t->data);
-    bool begun = !t->data || t->compares || begin_first(t);
-    if (t->data && !t->compares)
-        deep_call(reference_deep, t);
-    if (t->data) {
-        t->set_s += fmax(t->data->seconds - t->data->build_s, 0);
-        t->sets_s = t->data->build_s;
+    if (t->apart.start_s <= 0) {
+        tune_await_small(t, t->start_s + FIRST_CHECK * t->budget_s);
+        begin_reference(t);
     }
-    t->result->reference_s = clock_s() - start_s;
-    if (t->data && t->data->lesser)
+    tune_end_small(t);
+    bool begun = !t->space || t->options->by_plain ||
+                 tune_stream_begin(t, next_first, t->search->kind->learns);
+    end_reference(t);
+    if (!t->data)
+        return false;
+    t->set_s += fmax(t->data->seconds - t->data->build_s, 0);
+    t->sets_s = t->data->build_s;
+    if (t->data->lesser)
         t->place.patience_s = DBL_MIN; // further inputs have no bounds either
-    return t->data && begun;
+    return begun;
 }
 
 static void set_device(Tune *t, const DeviceInfo *device)
@@ -127,6 +180,8 @@ static bool open_device(Tune *t)
     *device = *runner_device(t->runner);
     set_device(t, device);
     tune_begin_small(t);
+    if (!device->is_cpu && problem_fits(t->problem, device, &quiet))
+        begin_reference(t);
     return true;
 }
 
@@ -194,6 +249,7 @@ static bool open_described(Tune *t)
     if (ok)
         return true;
     set_device(t, described);
+    drop_reference(t);
     tune_end_small(t);
     tune_stream_drop(t);
     runner_close(t->runner);
@@ -291,6 +347,7 @@ static void close_all(Tune *t)
     variants_close(&t->variants);
     if (t->runner)
         runner_close(t->runner);
+    drop_reference(t);
     arena_free(t->scratch);
 }
 

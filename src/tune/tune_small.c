@@ -58,18 +58,23 @@ static void *check(void *user)
     return NULL;
 }
 
-// Its thread takes no signals: they are for the one that tunes.
-void tune_begin_small(Tune *t)
+bool tune_thread(pthread_t *thread, void *(*work)(void *), Tune *t)
 {
     sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    bool started = thread_start(thread, work, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+void tune_begin_small(Tune *t)
+{
     if (!t->problem->bound || calls_opaque(t->problem) || !isfinite(t->budget_s) ||
         t->options->no_search || t->options->accept || t->options->by_plain)
         return;
     t->small.config = tune_runner_config(t, &(ProblemData){0});
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    t->small.running = thread_start(&t->small.thread, check, t);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    t->small.running = tune_thread(&t->small.thread, check, t);
 }
 
 void tune_await_small(Tune *t, double until_s)

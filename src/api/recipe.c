@@ -99,7 +99,7 @@ static void open_unit(Joining *j, const Unit *unit, int first, int first_scratch
         const Launch *launch = &unit->launches.at[i];
         const Kernel *kernel = launch->kernel;
         for (int d = 0; d < 3; d++)
-            add_open(j, OPEN_GLOBAL, first + i, d, kernel->global[d], 1);
+            add_open(j, OPEN_GLOBAL, first + i, d, launch->global[d], 1);
         const Target *target = j->variants->target;
         add_open(j, OPEN_LOCAL, first + i, 0,
                  emit_local_bytes(unit->program->ir->arith, target, kernel), 1);

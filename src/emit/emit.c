@@ -150,7 +150,7 @@ static void put_launch(Printer *p, const Unit *unit, const Launch *launch)
     put(p, "//   %s, global (", kernel->name);
     for (int i = 0; i < 3; i++) {
         put(p, i ? ", " : "");
-        arith_print(&p->line, kernel->global[i]);
+        arith_print(&p->line, launch->global[i]);
     }
     put(p, "), local (%lld, %lld, %lld), arguments (", (long long)kernel->local[0],
         (long long)kernel->local[1], (long long)kernel->local[2]);

@@ -28,7 +28,7 @@ static bool digit_of(const Access *a, int64_t coef, const Arith *arg, Digit *dig
     int64_t extent = INT32_MAX;
     if (!loop || coef <= 0)
         return false;
-    if (loop->loop == LOOP_WRG && loop->form != FORM_LOOP)
+    if (loop->loop == LOOP_WRG && !a->groups && loop->form != FORM_LOOP)
         return true;
     arith_is_const(loop->extent, &extent);
     digit[*n] = (Digit){coef, extent};
@@ -39,7 +39,7 @@ static bool digit_of(const Access *a, int64_t coef, const Arith *arg, Digit *dig
 enum { DIGITS_MAX = 8 };
 
 // Different items (and iterations) have different elements at this index.
-static bool is_injective(const Access *a)
+bool access_is_injective(const Access *a)
 {
     ArithTerm one = {1, a->index};
     bool sum = a->index->kind == A_SUM;
@@ -77,5 +77,5 @@ bool access_is_own(const Access *a, const int64_t local[3])
             return false;
         spread[a->loops[i]->dim] = true;
     }
-    return spread[0] && spread[1] && spread[2] && is_injective(a);
+    return spread[0] && spread[1] && spread[2] && access_is_injective(a);
 }

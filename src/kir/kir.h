@@ -175,7 +175,7 @@ typedef struct {
     VEC(const Arith *) sizes;
     VEC(Buffer *) locals;
     VEC(const Function *) funs; // used, in order of declaration
-    const Arith *global[3];     // work-items; a multiple of local
+    const Arith *global[3]; // work-items; a multiple of local; of numbers of launches, too
     int64_t local[3];
     VEC(const Buffer *) images; // params that are read as images, an element at a time
     int resident;               // as in KernelOptions
@@ -187,11 +187,13 @@ typedef struct {
     Map names;                  // taken by buffers, variables and loops
 } Kernel;
 
-// One launch: buffer[i] is bound to the kernel's params.at[i], size[i] to its sizes.at[i].
+// One launch: buffer[i] is bound to the kernel's params.at[i], size[i] to its sizes.at[i];
+// global: of the kernel, where that does not say it for each launch.
 typedef struct {
     const Kernel *kernel;
     Buffer *const *buffer;
     const Arith *const *size;
+    const Arith *const *global; // [3]
 } Launch;
 
 // A lowered program: its buffers, kernels, and the launches in order.

@@ -105,6 +105,7 @@ typedef struct {
     bool write;
     const Stm *const *loops; // around it, outermost first
     int nloop;
+    bool groups; // items of other groups count
 } Access;
 
 // Does a loop give its iterations to the items of a group?
@@ -116,5 +117,7 @@ static inline bool loop_is_of_items(const Stm *loop)
 // Only one item, in one iteration of its loops, touches these elements; local: the shape of
 // the group.
 bool access_is_own(const Access *access, const int64_t local[3]);
+// Does its index differ wherever a variable that it mentions does?
+bool access_is_injective(const Access *access);
 
 #endif

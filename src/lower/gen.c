@@ -531,7 +531,8 @@ typedef struct {
     const Expr *expr;
     const Env *env;
     const View *in, *out;
-    int dims; // left
+    int dims;          // left
+    const Arith *from; // the first element; NULL: 0
 } MapLoop;
 
 static void gen_map_dim(Lower *l, MapLoop *map);
@@ -550,6 +551,8 @@ static void map_step(Lower *l, void *user, const Arith *iter)
 {
     MapLoop map = *(MapLoop *)user;
     Outside outside = side_now(l);
+    if (map.from)
+        iter = arith_add(l->ctx, map.from, iter);
     map.out = view_elem(l, map.out, iter);
     if (is_behind_guards(l, &map)) {
         if (never_written(l, map.out))
@@ -575,7 +578,13 @@ static void gen_map_dim(Lower *l, MapLoop *map)
                     : p == P_MAPWRG ? LOOP_WRG
                     : p == P_MAPLCL ? LOOP_LCL
                                     : LOOP_SEQ;
-    gen_loop(l, kind, map->expr->par, p == P_MAPUNROLL, map->in->type->len, map_step, map);
+    map->from = NULL;
+    const Arith *part = changes_range(l, map->expr, map->dims, &map->from);
+    const int before = l->block->len;
+    gen_loop(l, kind, map->expr->par, p == P_MAPUNROLL, part ? part : map->in->type->len,
+             map_step, map);
+    if (l->block->len > before)
+        changes_note(l, map->expr, map->dims, l->block->at[before]);
 }
 
 static void gen_map(Lower *l, const Expr *expr, const Env *env, const View *out)
@@ -656,7 +665,7 @@ static void gen_slide(Lower *l, const Expr *expr, const Env *env, const View *ou
 static void gen_view(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     const View *from = eval(l, expr, env);
-    if (l->failed || from == out || (!l->kernel && in_place(from, out)))
+    if (l->failed || from == out || in_place(from, out))
         return;
     bool begun = kernel_begin(l, expr);
     gen_copy(l, from, out);
@@ -732,10 +741,14 @@ static void gen_scalar(Lower *l, const Expr *expr, const Env *env, const View *o
 {
     if (never_written(l, out))
         return;
-    const KExpr *value = fold_ahead(l, expr, env, out);
+    const bool changed = is_changed(l, out);
+    const KExpr *value = changed ? NULL : fold_ahead(l, expr, env, out);
     Outside outside = side_now(l);
     out = open_guards(l, out);
-    store(l, out, value ? value : view_read(l, eval(l, expr, env)));
+    if (changed)
+        gen_change(l, expr, env, out);
+    else
+        store(l, out, value ? value : view_read(l, eval(l, expr, env)));
     side_close(l, outside);
 }
 

@@ -98,7 +98,7 @@ static Buffer *buffer_new(Lower *l, const Type *type, AddrSpace space, BufferRol
     } else if (space == MEM_LOCAL) {
         buffer->row = padded_row(l, type);
     }
-    buffer->count = mem_count(l, buffer, type);
+    buffer->count = mem_count(l->ctx, buffer, type);
     if (space != MEM_GLOBAL && arith_most(buffer->count) < INT32_MAX) {
         bool open = space == MEM_LOCAL && !arith_is_const(buffer->count, NULL);
         buffer->open = open ? buffer->count : NULL;
@@ -180,7 +180,7 @@ static void find_extents(Lower *l, const Expr *expr, bool arguments, Extents *fo
 {
     if (expr->kind == E_PATTERN && pattern_info[expr->pattern].group == G_PAR) {
         const Arith **e = &found->extent[pattern_loop(expr->pattern)][expr->par];
-        const Arith *n = expr->arg[expr->narg - 1]->type->len;
+        const Arith *n = changes_extent(l, expr);
         *e = *e ? arith_max(l->ctx, *e, n) : n;
     }
     if (expr->fun)
@@ -262,7 +262,13 @@ bool kernel_begin(Lower *l, const Expr *expr)
 {
     if (l->kernel || l->failed)
         return false;
-    Kernel *kernel = NEW(l->arena, Kernel);
+    Kernel *kernel = changes_kept(l);
+    if (kernel) {
+        l->kernel = kernel;
+        l->block = &kernel->body;
+        return true;
+    }
+    kernel = NEW(l->arena, Kernel);
     const char *stem = l->options->name ? l->options->name : l->unit->program->main->name;
     kernel->name = arena_printf(l->arena, "%s_k%d", stem, l->unit->kernels.len);
     Extents found = {0};
@@ -297,17 +303,22 @@ static Launch launch_of(Lower *l, const Kernel *kernel)
         Buffer **buffer = kernel_twin(l->ctx, old, kernel, l->arena);
         if (buffer) {
             unit->kernels.len--;
-            return (Launch){old, buffer, old->sizes.at};
+            return (Launch){old, buffer, old->sizes.at, old->global};
         }
     }
-    return (Launch){kernel, kernel->params.at, kernel->sizes.at};
+    return (Launch){kernel, kernel->params.at, kernel->sizes.at, kernel->global};
 }
 
 void kernel_end(Lower *l)
 {
     Kernel *kernel = l->kernel;
+    const bool looks = changes_look(l, &kernel->body);
     l->kernel = NULL;
     l->block = NULL;
+    const bool none = looks || (!kernel->body.len && !l->failed);
+    l->unit->kernels.len -= none;
+    if (none || changes_keep(l, kernel))
+        return;
     check_length(l, kernel);
     if (l->failed)
         return;

@@ -6,6 +6,7 @@
 #ifndef FW_LOWER_INTERNAL_H
 #define FW_LOWER_INTERNAL_H
 
+#include "kir/cells.h"
 #include "lower/lower.h"
 
 // Views -------------------------------------------------------------------------------
@@ -81,6 +82,9 @@ struct View {
 
 typedef VEC(Launch) Launches;
 
+// change.c: arrays that a step of a loop changes where they are.
+typedef struct Changes Changes;
+
 // The state of one lowering ---------------------------------------------------------------
 
 typedef struct {
@@ -117,12 +121,11 @@ typedef struct {
     bool unsafe;          // what they load may not be there
     Launches launches;    // of the part being lowered
     VEC(const Arith *) steps; // numbers of the steps that it is of
+    Changes *changes;         // made where they are; NULL: none
 } Lower;
 
 // view.c
 const View *view_mem(Lower *l, const Buffer *buffer, const Arith *offset, const Type *type);
-// Scalars that a part of a buffer takes: its rows may be longer than what is in them.
-const Arith *mem_count(Lower *l, const Buffer *buffer, const Type *type);
 const View *view_value(Lower *l, const KExpr *value);
 bool view_is_known(const View *view, int64_t *value); // an integer
 // choose.c: the scalars of a value: one, or those of a tuple.
@@ -135,6 +138,29 @@ Leaves read_leaves(Lower *l, const View *view, const Type *type);
 const View *choose_leaves(Lower *l, const Type *type, const Side *sides, const Block *yes,
                           Leaves a, const Block *no, Leaves b);
 const View *eval_select(Lower *l, const Expr *expr, const Env *env);
+// change.c: a step is lowered once from arrays of a state into themselves, to be looked at,
+// a kernel after another or a part of one. number: stands for that of the step; once: what
+// is before its maps is made once. Is it right so? Some of it may come late, by levels.
+Changes *changes_new(Lower *l, const View *const *array, int n, const Arith *number,
+                     bool once);
+bool changes_look(Lower *l, const Block *block);
+bool changes_found(Lower *l, Changes *c);
+int changes_levels(const Changes *c);
+bool changes_any(const Changes *c, int level); // has it anything?
+// Which level is made from then on, of which step; from `lowest` to `highest` all go into
+// one kernel, which is kept until the last one, each of the step before that of the level
+// below. The number of that step:
+void changes_make(Changes *c, const Arith *now, int level, int lowest, int highest);
+const Arith *changes_number(Lower *l);
+bool changes_keep(Lower *l, Kernel *kernel);
+Kernel *changes_kept(Lower *l);
+bool is_changed(const Lower *l, const View *out); // is it of such an array?
+void gen_change(Lower *l, const Expr *expr, const Env *env, const View *out);
+// The loop of a map over items; where it begins and how far it goes; NULL: over all; and
+// how many items a kernel wants.
+void changes_note(Lower *l, const Expr *map, int dims, const Stm *loop);
+const Arith *changes_range(Lower *l, const Expr *map, int dims, const Arith **from);
+const Arith *changes_extent(Lower *l, const Expr *map);
 // steps.c: an iterate whose steps all items of a group take together: the state after it.
 const View *gen_steps_together(Lower *l, const Expr *expr, const Env *env);
 // Prefixes, which all items of a group make together if they are arrays of its items.
@@ -293,6 +319,8 @@ static inline bool is_told_number(const Expr *loop)
 // iterate.c: arrays of scalars that a type is made of: one, or those of a tuple's
 // components.
 int parts_of(const Type *type);
+// These of a view, in order. What could not be lowered has none.
+void list_arrays(Lower *l, const View *view, const View **list, int *n);
 const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *out);
 // A component of a loop beside whose arrays something counts, at host level: only that is
 // written to out. False, and nothing done, of anything else.

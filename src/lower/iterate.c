@@ -43,6 +43,15 @@ static bool whole_buffers(const View *view, Buffer **buffer, int *n)
     return true;
 }
 
+void list_arrays(Lower *l, const View *view, const View **list, int *n)
+{
+    const Type *tuple = type_tuple_of(view->type);
+    for (int i = 0; tuple && i < tuple->n && !l->failed; i++)
+        list_arrays(l, view_get(l, view, i), list, n);
+    if (!tuple)
+        list[(*n)++] = view;
+}
+
 // Copies --------------------------------------------------------------------------------
 
 typedef struct {
@@ -172,10 +181,13 @@ static void launch_again(Lower *l, const Launches *step, const Arith *number, in
         const Arith **size = NEW_ARRAY(l->arena, const Arith *, kernel->sizes.len);
         for (int k = 0; k < kernel->params.len; k++)
             buffer[k] = rebound(from->buffer[k], formal, actual, n);
+        const Arith *now = arith_const(l->ctx, first),
+                    **global = NEW_ARRAY(l->arena, const Arith *, 3);
         for (int k = 0; k < kernel->sizes.len; k++)
-            size[k] =
-                arith_subst(l->ctx, from->size[k], number, arith_const(l->ctx, first));
-        VEC_PUSH(l->arena, &l->launches, ((Launch){kernel, buffer, size}));
+            size[k] = arith_subst(l->ctx, from->size[k], number, now);
+        for (int d = 0; d < 3; d++)
+            global[d] = arith_subst(l->ctx, from->global[d], number, now);
+        VEC_PUSH(l->arena, &l->launches, ((Launch){kernel, buffer, size, global}));
     }
 }
 
@@ -193,20 +205,39 @@ static bool is_taken(const Lower *l, const char *name)
     return false;
 }
 
-// The number of the first of some steps that are launched so often.
-static const Arith *step_number(Lower *l, const Expr *loop, int64_t steps, int64_t times)
+// The number of the first of some steps that are launched so often; before: steps that
+// were.
+static const Arith *step_number(Lower *l, const Expr *loop, int64_t before, int64_t steps,
+                                int64_t times)
 {
     const char *name = "now"; // no word of a target
     while (is_taken(l, name))
         name = arena_printf(l->arena, "%s_", name);
-    return is_told_number(loop) ? arith_launch(l->ctx, name, 0, steps * (times - 1), steps)
-                                : arith_const(l->ctx, 0);
+    return is_told_number(loop)
+               ? arith_launch(l->ctx, name, before, before + steps * (times - 1), steps)
+               : arith_const(l->ctx, 0);
+}
+
+// What launches make of steps that change arrays where they are: these levels.
+typedef struct {
+    int lowest, highest;
+} Share;
+
+static void gen_share(Lower *l, const Expr *expr, const Env *env, const Arith *first,
+                      Share share, const View *from, const View *to)
+{
+    for (int i = share.lowest; i <= share.highest; i++) {
+        if (l->changes)
+            changes_make(l->changes, first, i, share.lowest, share.highest);
+        const Arith *number = l->changes ? changes_number(l) : first;
+        gen(l, expr->fun->arg[0], step_env(l, env, expr, from, number), to);
+    }
 }
 
 // The launches of some steps at once, from buffers to buffers; stream: in one kernel.
 static Launches step_launches(Lower *l, const Expr *expr, const Env *env, bool stream,
-                              int64_t steps, const Arith *first, const View *from,
-                              const View *to)
+                              int64_t steps, const Arith *first, Share share,
+                              const View *from, const View *to)
 {
     Launches before = l->launches;
     int outer = l->steps.len;
@@ -216,64 +247,158 @@ static Launches step_launches(Lower *l, const Expr *expr, const Env *env, bool s
     if (stream)
         gen_stream(l, expr, env, steps, first, from, to);
     else
-        gen(l, expr->fun->arg[0], step_env(l, env, expr, from, first), to);
+        gen_share(l, expr, env, first, share, from, to);
     l->steps.len = outer;
     Launches step = l->launches;
     l->launches = before;
     return step;
 }
 
+// The changed arrays of a state as they are, in place of those that a step makes.
+static const View *changed_view(Lower *l, const View *from, const View *to,
+                                const bool *changed, int *n)
+{
+    const Type *tuple = type_tuple_of(to->type);
+    if (!tuple)
+        return changed[(*n)++] ? from : to;
+    const View **item = NEW_ARRAY(l->arena, const View *, tuple->n);
+    for (int i = 0; i < tuple->n; i++)
+        item[i] = changed_view(l, view_get(l, from, i), view_get(l, to, i), changed, n);
+    return view_tuple(l, to->type, item);
+}
+
+// Finds which arrays of a state a step can change where they are: all that it makes, or
+// none. None that it passes on as another one.
+static bool may_change(Lower *l, const View *const *from, const View *const *to, int n,
+                       bool *changed)
+{
+    bool any = false;
+    for (int i = 0; i < n; i++)
+        any |= changed[i] = to[i]->type->kind == T_ARRAY && to[i]->buffer->formal &&
+                            to[i]->buffer != from[i]->buffer;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n; k++) {
+            if (to[i]->buffer == from[k]->buffer && i != k)
+                return false;
+        }
+    return any;
+}
+
+// What a step changes where it is.
+typedef struct {
+    Changes *changes; // NULL: nothing
+    bool array[PLANES_MAX];
+    const View *to; // where its results go then
+} ChangedState;
+
+// Looks at a step that changes arrays so; what it lowers is dropped.
+static void look_at_step(Lower *l, const Expr *expr, const Env *env, int64_t count,
+                         const View *from, const View *to, ChangedState *in_place)
+{
+    const View *array[PLANES_MAX], *made[PLANES_MAX];
+    const int kernels = l->unit->kernels.len, buffers = l->unit->buffers.len;
+    int n = 0, listed = 0;
+    list_arrays(l, to, made, &n);
+    list_arrays(l, from, array, &listed);
+    if (l->failed || !may_change(l, array, made, n, in_place->array))
+        return;
+    in_place->to = changed_view(l, from, to, in_place->array, (listed = 0, &listed));
+    for (int i = listed = 0; i < n; i++)
+        if (in_place->array[i])
+            array[listed++] = array[i];
+    const Arith *number = step_number(l, expr, 0, 1, count);
+    Changes *around = l->changes, *c = changes_new(l, array, listed, number, false);
+    l->changes = c;
+    step_launches(l, expr, env, false, 1, number, (Share){0, 0}, from, in_place->to);
+    l->changes = around;
+    l->unit->kernels.len = kernels;
+    l->unit->buffers.len = buffers;
+    in_place->changes = changes_found(l, c) && changes_levels(c) <= count ? c : NULL;
+}
+
 // How often the steps of a loop are launched, and the launches of each time: as many steps
 // as go at once, then as many parts of them as are left, then single ones that are.
-enum { KINDS = 3 };
+enum { KINDS = 5 };
 typedef struct {
+    int kinds;
     int64_t times[KINDS], steps[KINDS];
     const Arith *number; // of the first step of a launch of the first kind
     Launches launches[KINDS];
     Carried carried[KINDS];
+    Share share[KINDS];
 } Passes;
 
 static int kind_of(const Passes *passes, int64_t launch)
 {
-    return launch < passes->times[0]                      ? 0
-           : launch < passes->times[0] + passes->times[1] ? 1
-                                                          : 2;
+    int kind = 0;
+    for (; launch >= passes->times[kind]; kind++)
+        launch -= passes->times[kind];
+    return kind;
 }
 
 // The number of the first step of a launch.
 static int64_t first_step(const Passes *passes, int64_t launch)
 {
     int64_t first = 0;
-    for (int i = 0; i < KINDS; launch -= passes->times[i++])
+    for (int i = 0; i < passes->kinds; launch -= passes->times[i++])
         first += MAX(MIN(launch, passes->times[i]), 0) * passes->steps[i];
     return first;
 }
 
-static Passes step_passes(Lower *l, const Expr *expr, const Env *env, int64_t count,
-                          const View *from, const View *to, Buffer *const *formal, int n)
+// As many steps as go at once.
+static void plan_passes(const Lower *l, Passes *passes, int64_t most, int64_t count)
 {
-    Passes passes = {0};
-    const Expr *f = expr->fun;
-    int64_t fused = stream_steps(l, expr, env, from, to), most = MAX(fused, 1);
     int64_t part = l->options->relay > 1 && most % l->options->relay == 0
                        ? most / l->options->relay
                        : most;
-    int64_t steps[KINDS] = {most, count % most / part * part, count % most % part};
-    int64_t before = 0;
+    *passes = (Passes){.kinds = 3,
+                       .steps = {most, count % most / part * part, count % most % part},
+                       .times = {count / most}};
+    for (int i = 1; i < passes->kinds; i++)
+        passes->times[i] = passes->steps[i] > 0;
+}
+
+// A level waits for the next step with that below it, which the first steps have not, and
+// which is not there after the last ones.
+static void plan_levels(Passes *passes, int last, int64_t count)
+{
+    *passes = (Passes){.kinds = 2 * last + 1};
+    for (int i = 0; i < passes->kinds; i++) {
+        passes->steps[i] = 1;
+        passes->times[i] = i == last ? count - last : 1;
+        passes->share[i] = (Share){MAX(i - last, 0), MIN(i, last)};
+    }
+}
+
+static Passes step_passes(Lower *l, const Expr *expr, const Env *env, int64_t count,
+                          const View *from, const View *to, Buffer *const *formal, int n,
+                          ChangedState *in_place)
+{
+    Passes passes;
+    const Expr *f = expr->fun;
+    int64_t fused = stream_steps(l, expr, env, from, to), before = 0;
     const View *single =
         carried_to(l, f->arg[0], env_bind(l, env, f->params[0], from), f->params[0], to);
-    passes.number = step_number(l, expr, most, count / most);
-    for (int i = 0; i < KINDS && !l->failed; i++) {
-        const View *dest = steps[i] == 1 ? single : to;
-        const Arith *first = i ? arith_const(l->ctx, before) : passes.number;
-        passes.steps[i] = steps[i];
-        passes.times[i] = i == 0 ? count / most : steps[i] > 0;
+    plan_passes(l, &passes, MAX(fused, 1), count);
+    if (!fused)
+        look_at_step(l, expr, env, count, from, single, in_place);
+    Changes *around = l->changes;
+    l->changes = in_place->changes;
+    const int main = l->changes ? changes_levels(l->changes) - 1 : 0;
+    if (l->changes)
+        plan_levels(&passes, main, count);
+    passes.number = step_number(l, expr, main, passes.steps[main], passes.times[main]);
+    for (int i = 0; i < passes.kinds && !l->failed; i++) {
+        const int64_t steps = passes.steps[i];
+        const View *dest = l->changes ? in_place->to : steps == 1 ? single : to;
+        const Arith *first = i == main ? passes.number : arith_const(l->ctx, before);
         passes.carried[i] = carried_of(dest, formal, n);
         if (passes.times[i])
-            passes.launches[i] =
-                step_launches(l, expr, env, fused > 0, steps[i], first, from, dest);
-        before += passes.times[i] * steps[i];
+            passes.launches[i] = step_launches(l, expr, env, fused > 0, steps, first,
+                                               passes.share[i], from, dest);
+        before += passes.times[i] * steps;
     }
+    l->changes = around;
     return passes;
 }
 
@@ -340,16 +465,6 @@ static void place_content(Lower *l, States *s, Content *content, const View *lik
     VEC_PUSH(l->arena, &s->rooms, ((Room){content->buffer, content->born}));
 }
 
-// The arrays of a view, in order. What could not be lowered has none.
-static void list_arrays(Lower *l, const View *view, const View **list, int *n)
-{
-    const Type *tuple = type_tuple_of(view->type);
-    for (int i = 0; tuple && i < tuple->n && !l->failed; i++)
-        list_arrays(l, view_get(l, view, i), list, n);
-    if (!tuple)
-        list[(*n)++] = view;
-}
-
 static void place_contents(Lower *l, States *s, const View *dest, Buffer *const *final)
 {
     int n = 0;
@@ -361,7 +476,9 @@ static void place_contents(Lower *l, States *s, const View *dest, Buffer *const 
         if (here)
             content->buffer = final[i];
         content->last = s->count;
-        VEC_PUSH(l->arena, &s->rooms, ((Room){final[i], here ? content->born : s->count}));
+        VEC_PUSH(
+            l->arena, &s->rooms,
+            ((Room){final[i], content->buffer == final[i] ? content->born : s->count}));
     }
     for (int64_t k = s->count * n - 1; k >= n; k--)
         if (!s->state[k]->buffer)
@@ -381,6 +498,22 @@ static void copy_rest(Lower *l, const States *s, const Expr *expr, const View *d
             gen_copies(l, expr, view_mem(l, from, arith_const(l->ctx, 0), to[i]->type),
                        to[i]);
     }
+}
+
+// Arrays that are changed where they are begin as copies of those that are somebody else's.
+static void begin_changed(Lower *l, const Expr *expr, const ChangedState *in_place,
+                          const View *in, const View *dest, Buffer **first,
+                          Buffer *const *final)
+{
+    int n = 0;
+    const View *from[PLANES_MAX], *to[PLANES_MAX];
+    list_arrays(l, in, from, &n);
+    list_arrays(l, dest, to, (n = 0, &n));
+    for (int i = 0; in_place->changes && i < n; i++)
+        if (in_place->array[i]) {
+            gen_copies(l, expr, from[i], to[i]);
+            first[i] = final[i];
+        }
 }
 
 static void launch_all(Lower *l, const States *s, const Passes *passes, Buffer **formal)
@@ -443,7 +576,7 @@ const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *
         return out;
     }
     Buffer *first[PLANES_MAX], *final[PLANES_MAX], *formal[2 * PLANES_MAX];
-    state_buffers(l, in, expr, first, true);
+    const bool is_ours = state_buffers(l, in, expr, first, true) != in;
     const View *dest = state_buffers(l, out, expr, final, false);
     int n = 0;
     whole_buffers(dest, final, &n);
@@ -451,8 +584,13 @@ const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *
     const View *to = state_new(l, expr->type, "to", formal + n);
     for (int i = 0; i < 2 * n; i++)
         formal[i]->formal = true;
-    Passes passes = step_passes(l, expr, env, steps, from, to, formal, n);
-    States s = {.count = passes.times[0] + passes.times[1] + passes.times[2], .n = n};
+    ChangedState in_place = {0};
+    Passes passes = step_passes(l, expr, env, steps, from, to, formal, n, &in_place);
+    if (!is_ours)
+        begin_changed(l, expr, &in_place, in, dest, first, final);
+    States s = {.n = n};
+    for (int i = 0; i < passes.kinds; i++)
+        s.count += passes.times[i];
     s.state = NEW_ARRAY(l->arena, Content *, (s.count + 1) * n);
     follow_contents(l, &s, &passes, first);
     place_contents(l, &s, dest, final);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Loops whose steps all items of a group take together. Each array of the state is in local
-// memory twice: what a step reads, and what it makes; two steps that are written out know
-// which is which. Scalars are each item's own.
+// memory once, where a step may change it (change.c), else twice: what a step reads, and
+// what it makes; two steps that are written out know which is which. Scalars are each
+// item's own.
 
 #include "lower/internal.h"
 
@@ -11,6 +12,7 @@ typedef struct {
     const Env *env;
     const View *first;    // of scalars: what they begin with
     const View *state[2]; // arrays, and variables for scalars
+    Changes *changes;     // NULL: the states have arrays of their own
 } GroupSteps;
 
 static const Arith *constant(Lower *l, int64_t value)
@@ -42,14 +44,6 @@ static const View *with_scalar(Lower *l, const Type *type, const View *array,
                                const View *scalar, const void *user)
 {
     return type->kind == T_ARRAY ? array : scalar;
-}
-
-// Both states have the same variables.
-static void begin_states(Lower *l, GroupSteps *g)
-{
-    const Type *type = g->loop->type;
-    g->state[0] = view_leaves(l, type, g->state[0], g->first, with_variable, NULL);
-    g->state[1] = view_leaves(l, type, g->state[1], g->state[0], with_scalar, NULL);
 }
 
 static const View *copy_leaf(Lower *l, const Type *type, const View *value, const View *to,
@@ -87,16 +81,74 @@ static void set_scalars(Lower *l, const View *value, const View *state)
         gen_copy(l, value, state);
 }
 
-// From state k to the other.
+// From state k to the other, or to itself: then some of it may come late.
+static const View *next_state(Lower *l, const GroupSteps *g, int k, const Arith *steps)
+{
+    const Expr *value = g->loop->fun->arg[0];
+    const int outer = l->inside[LOOP_SEQ];
+    l->inside[LOOP_SEQ] = 0; // all items take it
+    const Env *env = step_env(l, g->env, g->loop, g->state[k], steps);
+    env = env_behind_lets(l, env, &value);
+    const View *next = NULL;
+    const int levels = g->changes ? changes_levels(g->changes) : 1;
+    for (int i = 0; i < levels; i++) {
+        if (g->changes)
+            changes_make(g->changes, steps, i, i, i);
+        if (i)
+            add_barrier(l);
+        if (g->changes && !changes_any(g->changes, i))
+            continue; // all that it has is loaded before
+        next = gen_state(l, value, env, g->state[1 - k]);
+    }
+    l->inside[LOOP_SEQ] = outer;
+    return next;
+}
+
 static void take_step(Lower *l, const GroupSteps *g, int k, const Arith *steps)
 {
-    const Expr *f = g->loop->fun;
-    const int outer = l->inside[LOOP_SEQ];
-    const Env *env = step_env(l, g->env, g->loop, g->state[k], steps);
-    l->inside[LOOP_SEQ] = 0; // all items take it
-    set_scalars(l, gen_state(l, f->arg[0], env, g->state[1 - k]), g->state[0]);
-    l->inside[LOOP_SEQ] = outer;
+    Changes *around = l->changes;
+    l->changes = g->changes;
+    const View *next = next_state(l, g, k, steps);
+    l->changes = around;
+    set_scalars(l, next, g->state[0]);
     add_barrier(l);
+}
+
+// Both states have the same variables, and the same arrays if a step may change them where
+// they are.
+static void begin_states(Lower *l, GroupSteps *g)
+{
+    const Type *type = g->loop->type;
+    g->state[0] = view_leaves(l, type, g->state[0], g->first, with_variable, NULL);
+    g->state[1] = g->state[0];
+    const Arith *number = arith_iter(l->ctx, "step", g->loop->num[0]);
+    Changes *around = l->changes;
+    Kernel *kernel = l->kernel, looked_at = *kernel; // whose names stay free
+    Block *block = l->block, looks = {0};
+    const int loops = l->loops.len;
+    const View **array = NEW_ARRAY(l->arena, const View *, parts_of(type));
+    int n = 0;
+    list_arrays(l, g->state[0], array, &n);
+    looked_at.names = (Map){.arena = l->arena};
+    l->kernel = &looked_at;
+    l->block = &looks;
+    l->changes = g->changes = changes_new(l, array, n, number, true);
+    next_state(l, g, 0, number);
+    changes_look(l, &looks);
+    if (!changes_found(l, g->changes))
+        g->changes = NULL;
+    l->changes = around;
+    l->kernel = kernel;
+    l->block = block;
+    l->loops.len = loops;
+    if (!g->changes)
+        g->state[1] =
+            view_leaves(l, type, new_arrays(l, type), g->state[0], with_scalar, NULL);
+}
+
+static void one_step(Lower *l, void *user, const Arith *iter)
+{
+    take_step(l, user, 0, iter);
 }
 
 static void two_steps(Lower *l, void *user, const Arith *iter)
@@ -109,13 +161,17 @@ static void two_steps(Lower *l, void *user, const Arith *iter)
 const View *gen_steps_together(Lower *l, const Expr *expr, const Env *env)
 {
     const Type *type = expr->type;
-    GroupSteps g = {expr, env, NULL, {new_arrays(l, type), new_arrays(l, type)}};
+    GroupSteps g = {expr, env, NULL, {new_arrays(l, type)}, NULL};
     int64_t steps = 0;
     if (!arith_is_const(expr->num[0], &steps))
         return lower_fail(l, expr->span, "L045", "a group takes a known number of steps");
     g.first = gen_state(l, expr->arg[0], env, g.state[0]);
     add_barrier(l);
     begin_states(l, &g);
+    if (g.changes) {
+        gen_loop(l, LOOP_SEQ, 0, false, expr->num[0], one_step, &g);
+        return g.state[0];
+    }
     gen_loop(l, LOOP_SEQ, 0, false, constant(l, steps / 2), two_steps, &g);
     if (steps % 2)
         take_step(l, &g, 0, constant(l, steps - 1));

@@ -38,16 +38,6 @@ const View *view_mem(Lower *l, const Buffer *buffer, const Arith *offset, const 
     return view;
 }
 
-const Arith *mem_count(Lower *l, const Buffer *buffer, const Type *type)
-{
-    const int dims = buffer->row ? type_depth(type) : 0;
-    if (!buffer->row || dims < buffer->row_dims)
-        return type_count(l->ctx, type);
-    if (dims == buffer->row_dims)
-        return arith_const(l->ctx, buffer->row);
-    return arith_mul(l->ctx, type->len, mem_count(l, buffer, type->elem));
-}
-
 const View *view_value(Lower *l, const KExpr *value)
 {
     View *view = view_new(l, V_VALUE, value->type, NULL);
@@ -468,7 +458,7 @@ const View *view_elem(Lower *l, const View *view, const Arith *index)
     const Type *elem = view->type->elem;
     switch (view->kind) {
     case V_MEM: {
-        const Arith *step = arith_mul(l->ctx, index, mem_count(l, view->buffer, elem));
+        const Arith *step = arith_mul(l->ctx, index, mem_count(l->ctx, view->buffer, elem));
         return view_mem(l, view->buffer, arith_add(l->ctx, view->offset, step), elem);
     }
     case V_TUPLE: return at_tuple(l, view, index);

@@ -34,7 +34,7 @@ static void make_launch(const Problem *problem, const Unit *unit, const Target *
     to->kernel = kernel->name;
     for (int d = 0; d < 3; d++) {
         to->local[d] = kernel->local[d];
-        to->global[d] = problem_number(problem, kernel->global[d]);
+        to->global[d] = problem_number(problem, from->global[d]);
     }
     const Arith *bytes = emit_local_bytes(problem->ir->arith, target, kernel);
     to->local_bytes = problem_number(problem, bytes);

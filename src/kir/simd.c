@@ -69,12 +69,23 @@ static bool holds_far(const Stm *stm, const void *user)
     return kexpr_any(stm->value, is_far_pair, user);
 }
 
+// An element that data name, of an array that is read: the same item may have changed it in
+// an earlier iteration (reduceByOwn by fewer items than a vector has lanes).
+static bool changes_named(const Stm *stm, const ItemLanes *l)
+{
+    if (stm->kind != ST_STORE || stm->buffer->space == MEM_PRIVATE)
+        return false;
+    const int64_t across = index_stride(l->ctx, stm->index, l->items->iter);
+    return (across == 0 || across == STRIDE_ANY) &&
+           block_any(&l->items->body, stm_loads, stm->buffer);
+}
+
 // What lanes cannot do, or not together.
 static bool keeps_apart(const Stm *stm, const void *user)
 {
     const ItemLanes *l = user;
     if (stm->kind != ST_FOR)
-        return stm->atomic;
+        return stm->atomic || changes_named(stm, l);
     return stm->loop != LOOP_SEQ || stm->items || stm->value ||
            arith_mentions(stm->extent, l->items->iter) ||
            block_any(&stm->body, goes_far, user);

@@ -12,6 +12,7 @@
 // A key outside of the array updates nothing.
 
 #include "lower/internal.h"
+#include "rewrite/rewrite.h"
 
 typedef struct {
     const Expr *expr;
@@ -40,11 +41,11 @@ static bool is_update(const KExpr *value, const View *place)
     return false;
 }
 
-static void update_atomically(Lower *l, const KeyedFold *k, const View *value,
-                              const View *place)
+// Each component by an operation, which another order of the elements may round otherwise.
+static void update_each(Lower *l, const KeyedFold *k, const View *value, const View *place)
 {
     for (int i = 0; place->type->kind == T_TUPLE && i < place->type->n; i++)
-        update_atomically(l, k, view_get(l, value, i), view_get(l, place, i));
+        update_each(l, k, view_get(l, value, i), view_get(l, place, i));
     if (place->type->kind == T_TUPLE || l->failed)
         return;
     const KExpr *now = view_read(l, value);
@@ -59,7 +60,7 @@ static void update_atomically(Lower *l, const KeyedFold *k, const View *value,
     stm->index = place->offset;
     stm->value = now;
     stm->side = l->side;
-    stm->atomic = true;
+    stm->atomic = k->atomic;
 }
 
 static void update_element(Lower *l, const KeyedFold *k, const View *key, const View *value)
@@ -75,8 +76,8 @@ static void update_element(Lower *l, const KeyedFold *k, const View *key, const 
     guard_open(l, inside, 2);
     const View *place = view_elem(l, k->out, at);
     const View *arg[] = {place, value};
-    if (k->atomic)
-        update_atomically(l, k, apply(l, k->expr->fun, k->env, arg), place);
+    if (k->atomic || keyed_updates(k->expr))
+        update_each(l, k, apply(l, k->expr->fun, k->env, arg), place);
     else
         fold_element(l, k->expr, k->env, place, value);
     side_close(l, outside);

@@ -34,6 +34,14 @@ static bool is_short_float(const ScalarInfo *info)
     return info->floating && !is_wide(info);
 }
 
+// Is it all of a tile or a window, of whose short rows a neighbour has the next elements?
+static bool joins_tile(const Expr *expr, const void *tile)
+{
+    enum { ROW_MOST = 16 };
+    return expr_is(expr, P_JOIN) && expr_mentions(expr->arg[0], tile) &&
+           arith_most(expr->arg[0]->type->elem->len) <= ROW_MOST;
+}
+
 void note_keyed(Shape *shape, const Expr *expr)
 {
     const bool map = is_keyed_map(expr);
@@ -51,6 +59,11 @@ void note_keyed(Shape *shape, const Expr *expr)
     k->whole |= !map;
     if (map && reads_columns(expr))
         k->columns = MAX(k->columns, arith_most(expr->type->len));
+    else if (map) {
+        k->rows = MAX(k->rows, arith_most(expr->type->len));
+        k->length = MAX(k->length, arith_most(keyed->arg[1]->type->len));
+        k->tiles |= !!expr_find(keyed->arg[1], joins_tile, expr->fun->params[0]);
+    }
     k->row = MAX(k->row, keyed_row(keyed->arg[1]));
     k->shows |= order_shows(keyed);
     k->coarse |= order_shows(keyed) && has_scalar(elem, is_short_float);
@@ -90,6 +103,18 @@ static bool are_short(const Keyed *k)
     return !k->coarse || k->elements / k->keys <= longest_chain(k->elements);
 }
 
+enum { ROW_MOST = 1024 }; // of rows too short for the items of a group
+
+static bool has_short_rows(const Keyed *k)
+{
+    return !k->columns && k->length && k->length <= ROW_MOST;
+}
+
+static bool has_beside(const Keyed *k)
+{
+    return k->columns || has_short_rows(k);
+}
+
 void add_keyed_groups(Derivation *d)
 {
     static const int64_t groups[] = {1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096};
@@ -98,7 +123,8 @@ void add_keyed_groups(Derivation *d)
 
 void add_keyed_params(Derivation *d, Diags *diags)
 {
-    static const int64_t lanes[] = {1, 2, 4, 8}, beside[] = {1, 8, 16, 32, 64, 128},
+    static const int64_t lanes[] = {1, 2, 4, 8},
+                         beside[] = {1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 128, 256},
                          copies[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
     const Keyed *k = &d->shape.keyed;
     const char *who[3] = {"item"};
@@ -117,16 +143,23 @@ void add_keyed_params(Derivation *d, Diags *diags)
         constrain(d, diags, "%sgroups * (1 + %d * (keys == 'item')) >= %lld",
                   all ? "keys == 'all' or " : "", ITEMS_OF_GROUP - 1,
                   (long long)groups_least(k));
-    if (n > 1 && space_find(d->space, "lanes") < 0)
+    const bool many =
+        has_items(d) && fits(d) && (group ? has_beside(k) : has_short_rows(k));
+    if ((n > 1 || many) && space_find(d->space, "lanes") < 0)
         space_add_ints(d->space, "lanes", lanes, COUNTOF(lanes));
-    if (!group)
-        return;
-    space_add_ints(d->space, "copies", copies, COUNTOF(copies));
-    if (k->columns)
+    if (group)
+        space_add_ints(d->space, "copies", copies, COUNTOF(copies));
+    if (many)
         space_add_ints(d->space, "beside", beside, COUNTOF(beside));
-    const char *arrays = k->columns ? "copies * beside" : "copies";
-    constrain(d, diags, "%s == 1 or (keys == 'group' and %s * %.0f <= %lld)", arrays,
-              arrays, k->bytes, (long long)d->device.local_bytes);
+    const char *arrays = !group ? "beside" : many ? "copies * beside" : "copies";
+    if (group || many)
+        constrain(d, diags, "%s == 1 or %s * %.0f <= %lld", arrays, arrays, k->bytes,
+                  (long long)d->device.local_bytes);
+    if (group)
+        constrain(d, diags, "copies == 1 or keys == 'group'");
+    if (many)
+        constrain(d, diags, "beside == 1 or %s(keys == 'item' and beside == lx)",
+                  group ? "keys == 'group' or " : "");
 }
 
 // As many copies as leave room for as many groups as a multiprocessor has work-items for;
@@ -137,8 +170,7 @@ static void choose_copies(const Derivation *d, Point *point)
     int64_t copies = 32;
     while (copies > 1 && (double)copies * k->bytes > 24 << 10)
         copies /= 2;
-    if (derive_word(d, point, "keys", "group"))
-        set_number(d, point, k->columns && copies >= 8 ? "beside" : "copies", copies);
+    set_number(d, point, k->columns && copies >= 8 ? "beside" : "copies", copies);
 }
 
 // A copy for each item, or for those that take a row of different keys, if a multiprocessor
@@ -199,6 +231,80 @@ static void choose_items(const Derivation *d, Point *point)
         set_number(d, point, "lanes", k->wide ? 2 : 4);
 }
 
+// A row for each item, if a GPU has enough of both, and of room for the arrays: nothing is
+// joined, and no items meet in a bank. That is for tiles, whose neighbours share lines of
+// memory (H200, a million tiles of 8 x 8 floats by 9 keys: 164 us, by groups 224; rows of
+// 64 583 and 222), and for what cannot be updated atomically.
+static bool choose_row_each(const Derivation *d, Point *point)
+{
+    enum { ITEMS = 1024, GROUP = 128, GROUPS = 4, WASTE = 4 };
+    const Keyed *k = &d->shape.keyed;
+    int64_t lanes = k->wide ? 4 : 8;
+    if (!has_short_rows(k) || (may_update(d) && !k->tiles) ||
+        k->rows < (int64_t)d->device.compute_units * ITEMS ||
+        k->bytes * GROUP * GROUPS > (double)d->device.local_bytes)
+        return false;
+    while (lanes > 1 &&
+           WASTE * (ceil_div(k->length, lanes) * lanes - k->length) > k->length)
+        lanes /= 2;
+    Point each = *point;
+    space_set(d->space, &each, "keys", "item");
+    set_number(d, &each, "copies", 1);
+    set_number(d, &each, "lx", GROUP);
+    set_number(d, &each, "beside", GROUP);
+    set_number(d, &each, "lanes", lanes);
+    if (!space_valid(d->space, &each))
+        return false;
+    *point = each;
+    return true;
+}
+
+// How many arrays a row has: of floats one for each item, which no other updates, if that
+// is not much more to clear and to join than the row has elements. Atomic updates of
+// integers are as fast (H200, a million rows of 64 by 9 keys: 137 us, with 16 copies 220;
+// of floats 237 and 222).
+static int64_t row_copies(const Keyed *k, int64_t lanes)
+{
+    enum { MOST = 32, WORTH = 3, FEW = 8 };
+    const int64_t items = ceil_div(k->length, lanes);
+    if (k->shows && k->length == items * lanes && items <= MOST && k->keys <= WORTH * lanes)
+        return items;
+    int64_t copies = 1;
+    while (copies < MOST && FEW * copies * k->keys <= k->length)
+        copies *= 2;
+    return copies;
+}
+
+// As many short rows as give each item of a group `lanes` elements, or fewer of these where
+// local memory has no room for so many arrays.
+static void choose_rows(const Derivation *d, Point *point)
+{
+    enum { ROOM = 24 << 10 };
+    const Keyed *k = &d->shape.keyed;
+    int64_t lanes = derive_param(d, point, "lanes"), copies, beside;
+    const int64_t items = derive_param(d, point, "lx");
+    for (;; lanes /= 2) {
+        copies = row_copies(k, lanes);
+        beside = MAX(items * lanes / k->length, 1);
+        const double room = ROOM / MAX((double)copies * k->bytes, 1);
+        beside = MAX(MIN(beside, (int64_t)room), 1);
+        if (lanes == 1 || 2 * beside * k->length > items * lanes)
+            break;
+    }
+    set_number(d, point, "lanes", lanes);
+    set_number(d, point, "copies", copies);
+    while (!set_number(d, point, "beside", beside))
+        beside--;
+}
+
+static void choose_arrays(const Derivation *d, Point *point)
+{
+    if (derive_word(d, point, "keys", "group") && has_short_rows(&d->shape.keyed))
+        choose_rows(d, point);
+    else if (derive_word(d, point, "keys", "group"))
+        choose_copies(d, point);
+}
+
 void keyed_plain(const Derivation *d, Point *point)
 {
     if (!d->shape.keyed.keys || d->device.is_cpu)
@@ -208,10 +314,13 @@ void keyed_plain(const Derivation *d, Point *point)
     set_number(d, point, "ly", 1);
     set_number(d, point, "lz", 1);
     choose_groups(d, point, 1024);
+    if (choose_row_each(d, point))
+        return;
+    set_number(d, point, "lanes", has_short_rows(&d->shape.keyed) ? 4 : 1);
     if (!space_set(d->space, point, "keys", "group"))
         space_set(d->space, point, "keys", "all");
-    choose_copies(d, point);
-    if (derive_word(d, point, "keys", "group"))
+    choose_arrays(d, point);
+    if (derive_word(d, point, "keys", "group") && !has_short_rows(&d->shape.keyed))
         choose_items(d, point);
 }
 
@@ -233,20 +342,41 @@ bool keyed_first(const Derivation *d, int i, Point *point)
     set_values(d, point, "keys=%s lx=%d lanes=%d", first[i].keys, first[i].lx,
                first[i].lanes);
     choose_groups(d, point, first[i].groups);
-    if (!first[i].own || !choose_own(d, point))
-        choose_copies(d, point);
+    if (strcmp(first[i].keys, "item") == 0 && choose_row_each(d, point))
+        return true;
+    if (!first[i].own || has_short_rows(&d->shape.keyed) || !choose_own(d, point))
+        choose_arrays(d, point);
     return true;
 }
 
 // The derivation --------------------------------------------------------------------------
 
-// Keyed folds by groups, each one, or those that read neighbouring elements side by side.
+// Keyed folds of rows as one, one after the other (near 0) or side by side: where that is.
+static bool join_rows(DeriveWalk *w, Path *at, int64_t near)
+{
+    if (!walk_apply(w, RULE_JOIN_KEYED, *at, &near, 1))
+        return false;
+    *at = walk_below(w, *at, 0);
+    *at = near ? walk_below(w, *at, 0) : *at;
+    return true;
+}
+
+static bool is_of_short_rows(const Expr *map)
+{
+    return arith_most(map->fun->arg[0]->arg[1]->type->len) <= ROW_MOST;
+}
+
+// Keyed folds by groups, each one, some that are short, or those that read neighbouring
+// elements side by side.
 static bool keyed_groups(DeriveWalk *w, Path at)
 {
     int64_t x = 0;
-    const bool beside = w->keyed > 1 && reads_columns(walk_node(w, at));
-    const Expr *in = walk_node(w, at)->arg[0];
-    int64_t row = beside ? w->keyed : expr_is(in, P_SPLIT) ? keyed_row(in->arg[0]) : 0;
+    const Expr *map = walk_node(w, at), *in = map->arg[0];
+    const bool item = w->keys == KEYS_ITEM, columns = item || reads_columns(map),
+               beside = w->keyed > 1 && (columns || is_of_short_rows(map));
+    int64_t row = beside && columns      ? w->keyed
+                  : expr_is(in, P_SPLIT) ? keyed_row(in->arg[0])
+                                         : 0;
     row = row % w->lanes || w->copies == 1 ? 1 : MAX(row / w->lanes, 1);
     const int64_t by[] = {w->lanes, w->copies, row, w->line};
     if (beside && walk_apply(w, RULE_SPLIT_JOIN, at, &w->keyed, 1))
@@ -254,8 +384,8 @@ static bool keyed_groups(DeriveWalk *w, Path at)
     if (!walk_apply(w, RULE_MAP_WRG, at, &x, 1))
         return false;
     at = walk_below(w, at, CHILD_FUN);
-    if (beside && walk_apply_plain(w, RULE_JOIN_BESIDE, at))
-        at = walk_below(w, walk_below(w, at, 0), 0);
+    if (beside && !join_rows(w, &at, item ? w->lanes : columns))
+        return false;
     return walk_apply(w, RULE_REDUCE_BY_LCL, at, by, COUNTOF(by));
 }
 
@@ -266,7 +396,8 @@ bool derive_keyed_map(DeriveWalk *w, Path at)
     if (!is_keyed_map(walk_node(w, at)))
         return false;
     const Rewriter before = rewriter_hold(&w->r);
-    return rewriter_end(&w->r, &before, w->keys == KEYS_GROUP && keyed_groups(w, at)) ||
+    const bool local = w->keys == KEYS_GROUP || (w->keys == KEYS_ITEM && w->keyed > 1);
+    return rewriter_end(&w->r, &before, local && keyed_groups(w, at)) ||
            walk_apply(w, RULE_MAP_GLB, at, &x, 1);
 }
 
@@ -280,9 +411,8 @@ bool derive_keyed_parts(DeriveWalk *w, Path at)
         !arith_is_const(map->type->len, &folds) ||
         !arith_is_const(map->fun->arg[0]->arg[1]->type->len, &elements))
         return false;
-    const int64_t beside = reads_columns(map) ? MAX(w->keyed, 1) : 1;
-    const int64_t blocks = MAX(ceil_div(folds, beside), 1);
-    const int64_t most = elements * beside / MAX(w->line * w->lanes * TURNS, 1);
+    const int64_t blocks = MAX(ceil_div(folds, w->keyed), 1);
+    const int64_t most = elements * w->keyed / MAX(w->line * w->lanes * TURNS, 1);
     const int64_t parts = MIN(w->groups / blocks, most);
     if (parts < 2)
         return false;
@@ -297,13 +427,8 @@ bool derive_keyed_parts(DeriveWalk *w, Path at)
 bool join_keyed(DeriveWalk *w, Path *at)
 {
     const Expr *map = walk_node(w, *at);
-    const bool beside = is_keyed_map(map) && reads_columns(map) &&
-                        walk_apply_plain(w, RULE_JOIN_BESIDE, *at);
-    if (!beside && !walk_apply_plain(w, RULE_JOIN_KEYED, *at))
-        return false;
-    *at = walk_below(w, *at, 0);
-    *at = beside ? walk_below(w, *at, 0) : *at;
-    return true;
+    return (is_keyed_map(map) && reads_columns(map) && join_rows(w, at, 1)) ||
+           join_rows(w, at, 0);
 }
 
 // Parts that items fold, as many as of groups of one warp, have arrays of their own, which
@@ -323,6 +448,10 @@ bool derive_keyed(DeriveWalk *w, Path at)
         return false;
     int64_t items = w->keys == KEYS_GROUP ? w->line * w->lanes : 1;
     int64_t parts[] = {parts_of(w, walk_node(w, at)), items};
-    return walk_apply(w, RULE_REDUCE_BY_PARTS, at, parts, 2) &&
-           derive_keyed_map(w, walk_below(w, at, 0));
+    const int64_t keyed = w->keyed;
+    w->keyed = 1; // parts are long
+    const bool apart = walk_apply(w, RULE_REDUCE_BY_PARTS, at, parts, 2) &&
+                       derive_keyed_map(w, walk_below(w, at, 0));
+    w->keyed = keyed;
+    return apart;
 }

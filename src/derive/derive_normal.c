@@ -423,6 +423,8 @@ static bool is_looked_up(const Expr *value)
 // Are they maps of rows which items of a group share, or go through, one each?
 static bool maps_rows(const Expr *map)
 {
+    if (is_map(map) && map->dims > 1 && expr_is(map->fun->arg[0], P_REDUCEBY))
+        return true;
     if (is_map(map) && map->dims > 1) // prefixes of rows may be turned
         return is_chain_body(map->fun->arg[0]) &&
                !type_holds_array(map->fun->arg[0]->type) &&
@@ -430,7 +432,7 @@ static bool maps_rows(const Expr *map)
     const Expr *inner = is_map(map) && map->dims == 1 ? map->fun->arg[0] : NULL;
     return chain_depth(map) > 1 ||
            (inner && is_map(inner) && expr_mentions(inner->arg[0], map->fun->params[0]) &&
-            (walks_rows(inner) || maps_rows(inner)));
+            (walks_rows(inner) || maps_rows(inner) || is_keyed_map(inner)));
 }
 
 // Rows in batches are rows of one list: a group has several where they are short, and parts

@@ -17,6 +17,8 @@ typedef struct {
     bool alone, wide;       // updates cannot be atomic; would be of 8 bytes
     bool whole;             // some are not in a map
     int64_t columns;        // so many in a map read neighbouring elements; 0: none do
+    int64_t rows, length;   // so many others, elements of the longest; 0: there are none
+    bool tiles;             // some of these are tiles
     int64_t row; // so many elements side by side have different keys; 0: not known
     bool shows;  // their bits show in which order they are done
     bool coarse; // and long sums lose digits that matter

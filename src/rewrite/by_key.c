@@ -8,6 +8,8 @@
 
 #include "rewrite/internal.h"
 
+enum { NEAR_MOST = 16 }; // elements that an item reads at once
+
 Expr *without_keys(Ir *ir, const Expr *keyed)
 {
     Expr *fold = NEW(ir->arena, Expr), *values = NEW(ir->arena, Expr);
@@ -97,6 +99,23 @@ static Expr *rows_of(Rewrite *rw, const Expr *x, const Arith *n)
     return make_sized(rw, P_SPLIT, n, make_zip(rw, 1, (Expr *[]){key, value}, 2));
 }
 
+// The fold of other elements.
+static Expr *fold_of(Rewrite *rw, const Expr *keyed, Expr *elements)
+{
+    return expr_pattern(rw->ir, P_REDUCEBY, 1, 0, keyed->num, copy_of(rw, keyed->fun),
+                        (Expr *[]){copy_of(rw, keyed->arg[0]), elements}, 2);
+}
+
+// What parts found, joined for each key.
+static Expr *each_key(Rewrite *rw, const Expr *keyed, Expr *join, Param *found)
+{
+    Param *key = fresh(rw, "key");
+    Expr *all =
+        make_reduce(rw, P_REDUCE, join, start_value(rw, keyed->arg[0]), use(rw, key));
+    return make_map(rw, 1, make_lambda(rw, key, all),
+                    make1(rw, P_TRANSPOSE, use(rw, found)));
+}
+
 Expr *rule_reduceByParts(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     enum { PARTS_MOST = 1 << 20 };
@@ -109,15 +128,10 @@ Expr *rule_reduceByParts(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Arith *n = arith_mulc(c, lines, l);
     if (arith_most(n) < 1)
         return NULL;
-    Param *part = fresh(rw, "part"), *found = fresh(rw, "found"), *key = fresh(rw, "key");
-    Expr *each = expr_pattern(rw->ir, P_REDUCEBY, 1, 0, at->num, copy_of(rw, at->fun),
-                              (Expr *[]){copy_of(rw, at->arg[0]), use(rw, part)}, 2);
-    Expr *parts = make_map(rw, 1, make_lambda(rw, part, each), rows_of(rw, at->arg[1], n));
-    Expr *joined =
-        make_reduce(rw, P_REDUCE, join, start_value(rw, at->arg[0]), use(rw, key));
-    Expr *columns = make1(rw, P_TRANSPOSE, use(rw, found));
-    return expr_let(rw->ir, found, parts,
-                    make_map(rw, 1, make_lambda(rw, key, joined), columns));
+    Param *part = fresh(rw, "part"), *found = fresh(rw, "found");
+    Expr *each = make_lambda(rw, part, fold_of(rw, at, use(rw, part)));
+    return expr_let(rw->ir, found, make_map(rw, 1, each, rows_of(rw, at->arg[1], n)),
+                    each_key(rw, at, join, found));
 }
 
 // Keyed folds of each element of x are of its parts, which other maps join.
@@ -135,23 +149,17 @@ Expr *rule_keyedSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
         arith_ceil_div(rw->ir->arith, len_of(keyed->arg[1], 0), num(rw, parts));
     if (arith_most(n) < 1)
         return NULL;
-    Param *k = fresh(rw, "k"), *found = fresh(rw, "found"), *all = fresh(rw, "all"),
-          *key = fresh(rw, "key");
-    Expr *part = expr_at(rw->ir, rows_of(rw, keyed->arg[1], n), use(rw, k));
-    Expr *each = expr_pattern(rw->ir, P_REDUCEBY, 1, 0, keyed->num, copy_of(rw, keyed->fun),
-                              (Expr *[]){copy_of(rw, keyed->arg[0]), part}, 2);
+    Param *k = fresh(rw, "k"), *found = fresh(rw, "found"), *all = fresh(rw, "all");
+    Expr *each =
+        fold_of(rw, keyed, expr_at(rw->ir, rows_of(rw, keyed->arg[1], n), use(rw, k)));
     Expr *folds =
         make_map(rw, 1, copy_of(rw, make_lambda(rw, e, each)), copy_of(rw, at->arg[0]));
     const Arith *count =
         arith_ceil_div(rw->ir->arith, len_of(keyed->arg[1], 0), n); // none is empty
     folds = make_map(rw, 1, make_lambda(rw, k, folds), counting(rw, count));
-    Expr *joined =
-        make_reduce(rw, P_REDUCE, join, start_value(rw, keyed->arg[0]), use(rw, key));
-    Expr *keys =
-        make_map(rw, 1, make_lambda(rw, key, joined), make1(rw, P_TRANSPOSE, use(rw, all)));
+    Expr *keys = make_lambda(rw, all, each_key(rw, keyed, join, all));
     return expr_let(rw->ir, found, folds,
-                    make_map(rw, 1, make_lambda(rw, all, keys),
-                             make1(rw, P_TRANSPOSE, use(rw, found))));
+                    make_map(rw, 1, keys, make1(rw, P_TRANSPOSE, use(rw, found))));
 }
 
 // In words -------------------------------------------------------------------------------
@@ -215,12 +223,13 @@ Expr *key_if_valid(Rewrite *rw, Param *element, const Arith *k, Expr *key)
                    expr_literal(rw->ir, -1, false));
 }
 
-// Keyed folds of rows are one, whose keys are those of the rows one after the other; or, if
-// turned, whose keys and elements lie row beside row.
-static Expr *joined_keyed(Rewrite *rw, const Expr *at, bool turned)
+// Keyed folds of rows are one, whose keys are those of the rows one after the other; or
+// whose keys lie row beside row, and so do each `near` elements. 0: not so.
+Expr *rule_joinKeyed(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
+    const int64_t near = args->at[0];
     const Expr *keyed = is_dims(at, P_MAP, 1) ? at->fun->arg[0] : NULL;
-    if (!keyed || !expr_is(keyed, P_REDUCEBY))
+    if (!keyed || !expr_is(keyed, P_REDUCEBY) || near < 0 || near > NEAR_MOST)
         return NULL;
     Param *row = at->fun->params[0];
     const Arith *k = keyed->num[0], *n = len_of(at, 0);
@@ -231,32 +240,24 @@ static Expr *joined_keyed(Rewrite *rw, const Expr *at, bool turned)
     Param *t = fresh(rw, "t"), *e = fresh(rw, "e");
     Expr *number = part_of_value(rw, use(rw, t), 0, 2),
          *own = part_of_value(rw, use(rw, e), 0, 2);
-    Expr *base = expr_op(rw->ir, OP_MUL, turned ? own : number,
-                         expr_num(rw->ir, turned ? n : k), NULL);
+    Expr *base =
+        expr_op(rw->ir, OP_MUL, near ? own : number, expr_num(rw->ir, near ? n : k), NULL);
     Expr *key =
-        key_if_valid(rw, e, k, expr_op(rw->ir, OP_ADD, base, turned ? number : own, NULL));
+        key_if_valid(rw, e, k, expr_op(rw->ir, OP_ADD, base, near ? number : own, NULL));
     Expr *item[] = {key, part_of_value(rw, use(rw, e), 1, 2)};
-    Expr *elements =
-        expr_replace(rw->ir, keyed->arg[1], row, part_of_value(rw, use(rw, t), 1, 2));
-    elements = make_map(rw, 1, make_lambda(rw, e, expr_tuple(rw->ir, item, 2)), elements);
+    Expr *elements = near > 1 ? rows_of(rw, keyed->arg[1], num(rw, near)) : keyed->arg[1];
+    elements = expr_replace(rw->ir, elements, row, part_of_value(rw, use(rw, t), 1, 2));
+    elements = make_map(rw, near > 1 ? 2 : 1,
+                        make_lambda(rw, e, expr_tuple(rw->ir, item, 2)), elements);
     Expr *part[] = {counting(rw, n), copy_of(rw, at->arg[0])};
     Expr *rows = make_map(rw, 1, make_lambda(rw, t, elements), make_zip(rw, 1, part, 2));
-    rows = turned ? make1(rw, P_TRANSPOSE, rows) : rows;
+    rows = near ? make1(rw, P_TRANSPOSE, rows) : rows;
+    rows = near > 1 ? make1(rw, P_JOIN, rows) : rows;
     Expr *arg[] = {copy_of(rw, keyed->arg[0]), make1(rw, P_JOIN, rows)};
-    return make_sized(
-        rw, P_SPLIT, turned ? n : k,
+    Expr *folds = make_sized(
+        rw, P_SPLIT, near ? n : k,
         expr_pattern(rw->ir, P_REDUCEBY, 1, 0, &all, copy_of(rw, keyed->fun), arg, 2));
-}
-
-Expr *rule_joinKeyed(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    return at_host(rw) ? joined_keyed(rw, at, false) : NULL;
-}
-
-Expr *rule_joinBeside(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    Expr *joined = joined_keyed(rw, at, true);
-    return joined ? make1(rw, P_TRANSPOSE, joined) : NULL;
+    return near ? make1(rw, P_TRANSPOSE, folds) : folds;
 }
 
 // Updates --------------------------------------------------------------------------------
@@ -312,49 +313,70 @@ static Expr *updated(Rewrite *rw, const Expr *keyed, Pattern p, Expr *array, int
 
 static bool may_update(const Expr *at, const RuleArgs *args)
 {
-    enum { NEAR_MOST = 16 };
-    return expr_is(at, P_REDUCEBY) && keyed_updates(at) && args->at[0] >= 1 &&
-           args->at[0] <= NEAR_MOST;
+    return expr_is(at, P_REDUCEBY) && args->at[0] >= 1 && args->at[0] <= NEAR_MOST;
 }
 
 Expr *rule_reduceByGlb(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    return may_update(at, args) && at_host(rw)
+    return may_update(at, args) && keyed_updates(at) && at_host(rw)
                ? updated(rw, at, P_REDBYGLB, filled(rw, at, P_MAPGLB, 1), args->at[0], 1, 1)
                : NULL;
 }
 
-// Is key `if c then a * n + x.0 else -1`, x the parameter of a map that counts n of them in
-// x.0? Then no two columns have a key in common.
-static bool counts_columns(const Expr *key, const Expr *map)
+// Is it x.0, x the parameter of a map that counts in x.0?
+static bool counts(const Expr *number, const Expr *map)
 {
-    const Expr *sum = expr_is_op(key, OP_SELECT) ? key->arg[1] : key, *in = map->arg[0];
-    if (!expr_is_op(sum, OP_ADD) || !expr_is_op(sum->arg[0], OP_MUL) ||
-        !is_dims(in, P_ZIP, 1))
-        return false;
-    const Expr *rows = sum->arg[0]->arg[1], *column = sum->arg[1], *count = in->arg[0];
-    int64_t n, stride;
-    return rows->kind == E_NUM && arith_is_const(rows->num[0], &stride) &&
-           arith_is_const(map->type->len, &n) && n == stride && column->kind == E_GET &&
-           column->index == 0 && expr_is_use(column->arg[0], map->fun->params[0]) &&
-           expr_is(count, P_ARRAY) &&
-           expr_is_use(count->fun->arg[0], count->fun->params[0]);
+    const Expr *in = map->arg[0];
+    return number->kind == E_GET && number->index == 0 &&
+           expr_is_use(number->arg[0], map->fun->params[0]) && is_dims(in, P_ZIP, 1) &&
+           expr_is(in->arg[0], P_ARRAY) &&
+           expr_is_use(in->arg[0]->fun->arg[0], in->arg[0]->fun->params[0]);
 }
 
-// How long rows are whose keys are those of their columns: the inner map counts those of
-// elements that are folded by themselves (reduceByElements), the outer one, turned, those
-// of keyed folds that lie side by side (joinBeside).
+// The key that rows give their elements; NULL: that is not seen.
+static const Expr *row_key(const Expr *rows)
+{
+    const Expr *each = expr_is(rows, P_MAP) ? rows->fun->arg[0] : NULL;
+    const Expr *body = each && expr_is(each, P_MAP) ? each->fun->arg[0] : NULL;
+    return body && body->kind == E_TUPLE ? body->arg[0] : NULL;
+}
+
+// The sum a * n + b that a key is, or `if c then a * n + b else -1`. NULL: it is another.
+static const Expr *key_sum(const Expr *key)
+{
+    const Expr *sum = key && expr_is_op(key, OP_SELECT) ? key->arg[1] : key;
+    return sum && expr_is_op(sum, OP_ADD) && expr_is_op(sum->arg[0], OP_MUL) &&
+                   sum->arg[0]->arg[1]->kind == E_NUM
+               ? sum
+               : NULL;
+}
+
+// Is c `b >= 0 && b < n`?
+static bool is_within(const Expr *c, const Expr *b, const Expr *n)
+{
+    return expr_is_op(c, OP_AND) && expr_is_op(c->arg[0], OP_GE) &&
+           expr_is_op(c->arg[1], OP_LT) && expr_equal(c->arg[0]->arg[0], b) &&
+           c->arg[0]->arg[1]->kind == E_LITERAL && c->arg[0]->arg[1]->number == 0 &&
+           expr_equal(c->arg[1]->arg[0], b) && expr_equal(c->arg[1]->arg[1], n);
+}
+
+// How long rows are of whose columns, n of them, no two have a key in common: x.0 is added,
+// which the inner map counts for elements that are folded by themselves (reduceByElements),
+// the outer one, turned, for keyed folds that lie side by side (joinKeyed), each with some
+// elements.
 static int64_t counted_row(const Expr *rows)
 {
+    if (expr_is(rows, P_JOIN))
+        rows = rows->arg[0];
     const bool turned = expr_is(rows, P_TRANSPOSE);
-    const Expr *outer = turned ? rows->arg[0] : rows;
-    const Expr *each = expr_is(outer, P_MAP) ? outer->fun->arg[0] : NULL;
-    const Expr *body = each && expr_is(each, P_MAP) ? each->fun->arg[0] : NULL;
-    const Expr *counter = turned ? outer : each;
-    int64_t count;
-    bool known = body && body->kind == E_TUPLE && counts_columns(body->arg[0], counter) &&
-                 arith_is_const(counter->type->len, &count);
-    return known ? count : 0;
+    const Expr *outer = turned ? rows->arg[0] : rows, *sum = key_sum(row_key(outer));
+    const Expr *counter = turned || !sum ? outer : outer->fun->arg[0];
+    int64_t count, stride, near = 1;
+    bool known =
+        sum && counts(sum->arg[1], counter) && arith_is_const(counter->type->len, &count) &&
+        arith_is_const(sum->arg[0]->arg[1]->num[0], &stride) && stride == count &&
+        (type_depth(rows->type) < 3 || arith_is_const(rows->type->elem->elem->len, &near));
+    return known ? count * near : 0;
 }
 
 int64_t keyed_row(const Expr *elements)
@@ -385,33 +407,51 @@ static const Expr *whole_rows(const Rewrite *rw, const Expr *elements)
     return NULL;
 }
 
+// How long rows are whose keys no other row has (joinKeyed), or all of one row. 0: neither.
+static int64_t own_row(const Expr *elements)
+{
+    const Expr *rows = expr_is(elements, P_JOIN) ? elements->arg[0] : NULL;
+    const Expr *key = rows ? row_key(rows) : NULL, *sum = key_sum(key);
+    int64_t length = 0;
+    if (sum && sum != key && counts(sum->arg[0]->arg[0], rows) &&
+        is_within(key->arg[0], sum->arg[1], sum->arg[0]->arg[1]))
+        elements = rows->fun->arg[0];
+    return arith_is_const(elements->type->len, &length) ? length : 0;
+}
+
 // Does each of g items have elements of the array that no other updates? It has `near` of
-// them, and those g * near further on. Copies are its own, or it stays in its columns.
+// them, and those g * near further on. Copies are its own, or those of its part of a row,
+// or it stays in its columns.
 static bool have_own(const Rewrite *rw, const Expr *at, int64_t near, int64_t copies,
                      int64_t beside, int64_t g)
 {
     const Expr *rows = whole_rows(rw, at->arg[1]);
     const int64_t row = rows ? keyed_row(rows) : 0;
+    const int64_t own = beside == 1 ? own_row(at->arg[1]) : 0;
     return (copies * beside == g && (beside == 1 || row == near * beside)) ||
+           (own && own % near == 0 && copies * near % own == 0) ||
            (copies == 1 && row && row % (near * g) == 0);
 }
 
 Expr *rule_reduceByLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    enum { COPIES_MOST = 1024 };
+    enum { COPIES_MOST = 1024, UNROLL_MOST = 16 };
     if (!may_update(at, args) || !by_all_items(rw) || !arith_is_const(at->num[0], NULL) ||
         args->at[1] < 1 || args->at[1] > COPIES_MOST || args->at[2] < 1 || args->at[3] < 1)
         return NULL;
     const int64_t near = args->at[0], copies = args->at[1], beside = args->at[2];
     Pattern by =
         have_own(rw, at, near, copies, beside, args->at[3]) ? P_REDBYOWN : P_REDBYLCL;
+    if (!keyed_updates(at) && (by == P_REDBYLCL || near * copies > 1))
+        return NULL;
     Expr *array = make1(rw, P_TOLOCAL, filled(rw, at, P_MAPLCL, copies));
     Expr *all = updated(rw, at, by, array, near, copies, beside);
     if (copies == 1)
         return make(rw, P_MAPLCL, 1, NULL, make_identity(rw), all);
     Param *each = fresh(rw, "each");
-    Expr *join = make_reduce(rw, P_REDSEQ, joins_parts(rw, at), start_value(rw, at->arg[0]),
-                             use(rw, each));
+    Expr *join =
+        make_reduce(rw, copies > UNROLL_MOST ? P_REDSEQ : P_REDUNROLL, joins_parts(rw, at),
+                    start_value(rw, at->arg[0]), use(rw, each));
     all = make_sized(rw, P_SPLIT, beside > 1 ? at->num[0] : num(rw, copies), all);
     all = beside > 1 ? make1(rw, P_TRANSPOSE, all) : all;
     return make(rw, P_MAPLCL, 1, NULL, make_lambda(rw, each, join), all);

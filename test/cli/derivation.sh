@@ -115,6 +115,21 @@ for rule in 300:reduceByElements 20000:reduceByMapInterchange; do
         grep -q "${rule#*:}() @ root" && ok "rows of ${rule%:*} by key" || not_ok "rows of ${rule%:*} by key"
 done
 
+# Short rows by key are of a group together; of many tiles, each item has one.
+cat >"$tmp/rows.fw" <<'END'
+size N
+def main(k: [N][64]int, a: [N][64]float) = zip2(k, a) |> map(\r -> reduceBy(9, +, 0.0, r))
+END
+cat >"$tmp/tiles.fw" <<'END'
+size N
+def main(a: [8*N][8*N]uchar): [N][N][12]int = a |> split2(8) |> map2(\t -> reduceBy(12, +, 0, map(\v -> (int(v) / 22, 1), join(t))))
+END
+for rows in "rows:1000000:reduceByLcl(4, 16, 1, 256)" "tiles:512:joinKeyed(8)" "tiles:64:joinKeyed(0)"; do
+    size=${rows#*:}
+    emit "$tmp/${rows%%:*}.fw" -s "N=${size%%:*}" --device-model nvidia-h200 -t cuda --print derivation |
+        grep -qF "${rows##*:}" && ok "$rows" || not_ok "$rows"
+done
+
 # The example in the manual.
 sed -n '/^tile(4, 64) @ root/,/^```/{/^```/d;p}' doc/language.md >"$tmp/steps"
 passes "the example of doc/language.md" emit examples/jacobi2d.fw -s N=64,M=512 \

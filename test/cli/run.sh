@@ -168,6 +168,19 @@ for way in "keys=group beside=1" "keys=group beside=8 lanes=2" "keys=group besid
     passes "columns by key, $way" "$FOREWARP" run "$tmp/keyed.fw" -s N=53,M=1003 -d opencl:0 --check -p "$way"
 done
 
+# Those of short rows, several a group or one an item, of tiles, and with a function that no update can do.
+printf '%s\n' 'size N, M' 'def main(k: [N][M]int, a: [N][M]float) = zip2(k, a) |> map(\r -> reduceBy(9, +, 0.0, map(\k v -> (k % 9, v), r)))' >"$tmp/rows.fw"
+printf '%s\n' 'size N, M' 'def main(a: [4*N][8*M]int) = a |> split(4) |> map(\r -> transpose(r) |> split(8) |> map(\t -> transpose(t)))' \
+    '  |> map2(\t -> reduceBy(5, \s v -> (s.0 + v, max(s.1, v)), (0, 0), map(\v -> (v % 6, v), join(t))))' >"$tmp/tiles.fw"
+printf '%s\n' 'size N, M' 'def main(k: [N][M]int, a: [N][M]float) = zip2(k, a) |> map(\r -> map(\k v i -> (k % 4, (v, i)), zip(map(\t -> t.0, r),' \
+    '  map(\t -> t.1, r), array(M, \i -> i))) |> reduceBy(4, \s v -> if v.0 > s.0 then v else s, (-1e30, -1)))' >"$tmp/most.fw"
+for way in "keys=group lx=32 beside=8 lanes=4 copies=8" "keys=group lx=64 beside=2 lanes=8 copies=1" "keys=item lx=16 beside=16 lanes=4" "keys=item lx=2 beside=2" "keys=group lx=2 copies=2"; do
+    for rows in rows:N=37,M=32 rows:N=5,M=17 tiles:N=3,M=5 most:N=19,M=23; do
+        [ "${rows%:*}:${way%% *}" = most:keys=group ] && continue
+        passes "${rows%:*} by key, $way" "$FOREWARP" run "$tmp/${rows%:*}.fw" -s "${rows#*:}" -d opencl:0 --check -p "$way"
+    done
+done
+
 # Folds that begin with another value than 0 or 1, and prefixes that are cut off far from what inputs are.
 for fold in 'reduce(+, 1, a)' 'map(\i -> reduce(\s v -> s + v*v, a[i], a), array(3, \i -> i))' 'scan(*, 3, map(\v -> 1 + 1e-6*v, a))' \
     'zip(map(\v -> int(v * 9), a), a) |> reduceBy(5, \(s, n) v -> (s + v, n + 1), (2.5, 1))' \

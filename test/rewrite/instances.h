@@ -170,11 +170,15 @@ static const Instance instances[] = {
     {"joinKeyed",
      "def p(x: [N][M]int) = map(\\r -> reduceBy(5, max, -9, map(\\v -> (v % 7 - 1, v), "
      "r)), x)",
-     "root", ""},
-    {"joinBeside",
+     "root", "0"},
+    {"joinKeyed",
      "def p(x: [N][M]int) = map(\\c -> reduceBy(5, max, -9, map(\\v -> (v % 7 - 1, v), "
      "c)), transpose(x))",
-     "root", ""},
+     "root", "1"},
+    {"joinKeyed",
+     "def p(x: [N][M]int) = map(\\r -> reduceBy(5, +, 0, map(\\v -> (v % 7 - 1, v), r)), "
+     "x)",
+     "root", "24"},
     {"reduceByGlb", "def p(x: [N]int) = reduceBy(M, +, 0, map(\\v -> (v % 6, v), x))",
      "root", "1247"},
     {"reduceByGlb",

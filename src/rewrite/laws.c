@@ -70,7 +70,8 @@ static bool symmetric_function(const Expr *body, Param *const *param)
 bool is_commutative(const Expr *fold)
 {
     return fold->fun->nparam == 2 &&
-           symmetric_function(fold->fun->arg[0], fold->fun->params);
+           (expr_picks_first(fold->fun) ||
+            symmetric_function(fold->fun->arg[0], fold->fun->params));
 }
 
 // Associating -------------------------------------------------------------------------

@@ -130,6 +130,14 @@ for rows in "rows:1000000:reduceByLcl(4, 16, 1, 256)" "tiles:512:joinKeyed(8)" "
         grep -qF "${rows##*:}" && ok "$rows" || not_ok "$rows"
 done
 
+# The first of the least commutes if ties are decided; then items need not have neighbours.
+for ties in " || (q.0 == p.0 && q.1 < p.1):" ":"; do
+    printf 'size N\ndef main(x: [N]float) = zip(x, array(N, \\i -> i)) |> reduce(\\p q -> if q.0 < p.0%s then q else p, (1e30, 2147483647))\n' "${ties%%:*}" >"$tmp/least.fw"
+    emit "$tmp/least.fw" -s N=1000000 --device-model nvidia-h200 -t cuda >"$tmp/least.cu"
+    grep -q "256\*i + lx" "$tmp/least.cu" && found=yes || found=no
+    [ "$found" = "$([ -n "${ties%%:*}" ] && echo yes || echo no)" ] && ok "least$ties" || not_ok "least$ties"
+done
+
 # The example in the manual.
 sed -n '/^tile(4, 64) @ root/,/^```/{/^```/d;p}' doc/language.md >"$tmp/steps"
 passes "the example of doc/language.md" emit examples/jacobi2d.fw -s N=64,M=512 \

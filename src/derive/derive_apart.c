@@ -81,13 +81,35 @@ static bool reads_long_columns(const Expr *map)
            arith_is_const(map->type->elem->len, &length) && length > INNER_MOST;
 }
 
-// Does it name a prefix that is too long for a group? An item would keep all of it, as it
-// does of each that items cannot share.
+// Has it prefixes that are too long for a group, beside or within others or with names? An
+// item would keep all of each, as it does of columns and of what items cannot share.
 static bool keeps_long_prefix(const DeriveWalk *w, const Expr *map)
 {
-    enum { KEPT_MOST = 16 << 10 };
-    return map->dims == 1 && map->fun->arg[0]->kind == E_LET &&
-           chain_scan_bytes(map) > (chain_depth(map) ? w->room : KEPT_MOST);
+    enum { KEPT_MOST = 16 << 10, COLUMN_MOST = 1 << 10 };
+    const Expr *body = map->fun->arg[0];
+    const int64_t most = !chain_depth(map)    ? KEPT_MOST
+                         : reads_columns(map) ? COLUMN_MOST
+                                              : w->room;
+    return map->dims == 1 &&
+           (body->kind == E_LET ||
+            (!lone_scan(under_turn(body)) && expr_find_pattern(body, P_SCAN))) &&
+           chain_scan_bytes(map) > most;
+}
+
+// What each value of a chain folds or goes through before gets a name, but for a prefix
+// that it reads element by element.
+static void name_within(DeriveWalk *w, Path at)
+{
+    const int64_t args[] = {INNER_MOST + 1, 1};
+    while (!w->deep) {
+        const Expr *expr = walk_node(w, at);
+        const bool let = expr->kind == E_LET;
+        const bool named = !lone_scan(under_turn(let ? expr->arg[0] : expr)) &&
+                           walk_apply(w, RULE_NAME_FOLD, at, args, 2);
+        if (!named && !let)
+            return;
+        at = walk_below(w, at, 1);
+    }
 }
 
 // An array that each name of the chain would read is found where it is read.
@@ -118,6 +140,10 @@ static bool part_nest(DeriveWalk *w, Path at)
     if (columns)
         inline_arrays(w, walk_below(w, at, CHILD_FUN));
     bool prefix = !w->deep && keeps_long_prefix(w, walk_node(w, at));
+    if (prefix) {
+        name_within(w, walk_below(w, at, CHILD_FUN));
+        prefix = !w->deep && walk_node(w, at)->fun->arg[0]->kind == E_LET;
+    }
     if (ends || columns || prefix)
         part_lets(w, at);
     return begins || ends || columns || prefix;

@@ -139,10 +139,10 @@ static bool needs_no_name(const Expr *let, const Param *row)
 void derive_lets(DeriveWalk *w, Path *at, const Param *row,
                  void (*hold)(DeriveWalk *w, Path value))
 {
-    const int64_t least = w->deep ? 0 : chain_least(walk_node(w, *at));
+    const int64_t args[] = {w->deep ? 0 : chain_least(walk_node(w, *at)), 0};
     while (!w->deep) {
         if (walk_apply_plain(w, RULE_LET_OUT, *at) ||
-            walk_apply(w, RULE_NAME_FOLD, *at, &least, 1))
+            walk_apply(w, RULE_NAME_FOLD, *at, args, 2))
             continue;
         bool let = walk_node(w, *at)->kind == E_LET;
         if (let && !expr_mentions(walk_node(w, *at)->arg[1], walk_node(w, *at)->param) &&

@@ -542,6 +542,8 @@ static void normal_map(DeriveWalk *w, Path at, bool host)
            walk_apply_plain(w, RULE_LET_INLINE, function))
         ;
     if (host && !is_for_items(walk_node(w, at)) && derive_part_chain(w, at)) {
+        w->listed = true;
+        derive_result_apart(w, walk_below_lets(w, at));
         hoist_folds(w, at, true, false);
         normal_at(w, at, true);
         return;
@@ -750,10 +752,10 @@ static bool looks_up(const Expr *expr)
 // Folds beside what is looked up have names, and the rest is for one item.
 static void name_folds_beside(DeriveWalk *w, Path at)
 {
-    int64_t any = 0;
+    const int64_t any[] = {0, 0};
     at = walk_below_lets(w, at);
     while (!w->deep && looks_up(walk_node(w, at)) &&
-           walk_apply(w, RULE_NAME_FOLD, at, &any, 1)) {
+           walk_apply(w, RULE_NAME_FOLD, at, any, 2)) {
         Path fold = walk_below(w, at, 0);
         if (walk_apply_plain(w, RULE_START_APART, fold)) {
             name_folds_beside(w, fold);

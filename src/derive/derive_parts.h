@@ -52,7 +52,8 @@ typedef struct {
     int back;               // while the shape is found: transpositions around
     bool near;              // items of a chain read neighbours
     int64_t row, short_row; // elements of the longest of these, at usual sizes; at least
-    int64_t row_bytes;      // what a group may hold of it
+    int64_t room;           // bytes of local memory for rows
+    int64_t row_bytes;      // what a group may hold of one, where that has room
     int64_t scan_bytes;     // what it must: of prefixes that its items share, of loops
     int64_t steps_words;    // more for steps by more than 256 items
     int64_t item_bytes;     // of the largest result of a fold that items share
@@ -134,8 +135,6 @@ void add_product_params(Derivation *derivation, Diags *diags);
 int product_first(const Derivation *derivation, Point *point, int max);
 int64_t fold_room(const Derivation *derivation); // bytes of local memory for rows
 bool has_folds(const Shape *shape);              // folds or prefixes, which have parameters
-// What a group cannot do in local memory is no chain for it.
-void settle_rows(Derivation *derivation);
 // Terms of a fold of that many that one accumulator of any point adds.
 int64_t longest_chain(int64_t terms);
 // Has a prefix of a whole array more terms than one accumulator should add? (Of floats near

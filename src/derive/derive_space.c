@@ -63,6 +63,18 @@ static void note_scan_rows(Shape *shape, const Expr *map)
     shape->long_rows |= arith_is_const(map->type->len, &rows) && rows < 512;
 }
 
+// What a group may hold of a row, and what it must. Rows for which it has no room are no
+// chain for it: the room of others does not depend on them.
+static void note_room(Shape *shape, int64_t may, int64_t must)
+{
+    shape->rows |= must <= shape->room;
+    shape->long_rows |= may > shape->room;
+    if (may <= shape->room)
+        shape->row_bytes = MAX(shape->row_bytes, may);
+    if (must <= shape->room)
+        shape->scan_bytes = MAX(shape->scan_bytes, must);
+}
+
 static int64_t common_divisor(int64_t a, int64_t b)
 {
     return b ? common_divisor(b, a % b) : a;
@@ -177,7 +189,6 @@ static void note_map(Shape *shape, Expr *map)
     shape->turned |= columns && !shape->back;
     shape->walks |= (lines && !columns) || shape->turned;
     if (chain_depth(map)) {
-        shape->rows = true;
         shape->near |= reads_near(map);
         shape->held |= chain_holds(map);
         shape->held_rows |= reads_held_rows(map);
@@ -187,8 +198,7 @@ static void note_map(Shape *shape, Expr *map)
         int64_t short_row = chain_length(map, least_length, shape->program);
         shape->row = MAX(shape->row, row < INT32_MAX ? row : LARGE);
         shape->short_row = MAX(shape->short_row, short_row);
-        shape->row_bytes = MAX(shape->row_bytes, chain_bytes(map));
-        shape->scan_bytes = MAX(shape->scan_bytes, chain_scan_bytes(map));
+        note_room(shape, chain_bytes(map), chain_scan_bytes(map));
         shape->steps_words = MAX(shape->steps_words, steps_words(map, false));
     }
     if (depth != map->dims)
@@ -241,9 +251,7 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
             shape->scan_most = MAX(shape->scan_most, len);
         shape->dims = MAX(shape->dims, 1);
     } else if (scans_rows(expr)) { // by a group
-        shape->rows = true;
-        shape->row_bytes = MAX(shape->row_bytes, steps_bytes(expr, true));
-        shape->scan_bytes = MAX(shape->scan_bytes, steps_bytes(expr, false));
+        note_room(shape, steps_bytes(expr, true), steps_bytes(expr, false));
         shape->steps_words = MAX(shape->steps_words, steps_words(expr, false));
         shape->row = MAX(shape->row, usual_length(shape->program, expr->type->elem->len));
         shape->dims = MAX(shape->dims, 1);
@@ -610,7 +618,6 @@ static Space *make_space(Derivation *d, Diags *diags)
         add_cover_params(d, diags);
     if (shape->dims)
         add_lists(d, diags);
-    settle_rows(d);
     if (has_folds(shape))
         add_fold_params(d, diags);
     if (shape->reduction)
@@ -729,6 +736,7 @@ Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags 
     d->program = program;
     d->device = *device;
     d->shape.program = program;
+    d->shape.room = fold_room(d);
     d->shape.dims = lowered_dims(program->main->body);
     d->shape.lowered = d->shape.dims > 0;
     DeriveWalk w = walk_start(d);

@@ -455,10 +455,16 @@ int64_t shared_fold_bytes(const Expr *expr)
                : 0;
 }
 
+const Expr *lone_scan(const Expr *expr)
+{
+    const Expr *scan = scan_read(expr);
+    return scan && !link_within(scan, INNER_MOST + 1) ? scan : NULL;
+}
+
 int64_t scan_row_length(const Expr *map)
 {
     int64_t len;
-    const Expr *scan = is_map(map) && map->dims == 1 ? scan_read(map->fun->arg[0]) : NULL;
+    const Expr *scan = is_map(map) && map->dims == 1 ? lone_scan(map->fun->arg[0]) : NULL;
     return scan && chain_shares(scan) && arith_is_const(scan->type->len, &len) ? len : 0;
 }
 

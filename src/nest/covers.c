@@ -104,19 +104,30 @@ static bool reads_points(const Pipeline *p, Calls set)
     return true;
 }
 
+// The map of prefixes that a stage is or lays out anew, as where they are made backwards;
+// NULL: it is none.
+static const Expr *prefixes_in(const Expr *stage)
+{
+    while (is_map(stage) && !chain_scan_bytes(stage))
+        stage = under_layout(stage->arg[0]);
+    return is_map(stage) ? stage : NULL;
+}
+
 // Would an item keep long rows of a prefix? Others of the set may read them element by
-// element, in the same loop, but several elements at a time of shorter rows only.
+// element, in the same loop, but several elements at a time of shorter rows only, and not
+// of columns, of which many items have parts.
 static bool keeps_prefix(const Pipeline *p, Calls set)
 {
     enum { KEPT_MOST = 16 << 10, READ_MOST = 128 << 10 };
     for (int v = set.first; v < pipeline_end(set); v++) {
-        const Expr *prefix = p->stage[v].expr;
-        int64_t bytes = calls_have(set, v) && is_map(prefix) ? chain_scan_bytes(prefix) : 0;
+        const Expr *prefix = calls_have(set, v) ? prefixes_in(p->stage[v].expr) : NULL;
+        int64_t bytes = prefix ? chain_scan_bytes(prefix) : 0;
         for (int u = set.first; bytes > KEPT_MOST && u < pipeline_end(set); u++) {
             const StageRead *read = calls_have(set, u) ? pipeline_read(p, u, v) : NULL;
             if (calls_have(set, u) && u != v &&
-                (bytes > READ_MOST || !read || read->kind != READ_POINT ||
-                 has_fold(p->stage[u].expr) || expr_find_pattern(p->stage[u].expr, P_SCAN)))
+                (bytes > READ_MOST || reads_columns(prefix) || !read ||
+                 read->kind != READ_POINT || has_fold(p->stage[u].expr) ||
+                 expr_find_pattern(p->stage[u].expr, P_SCAN)))
                 return true;
         }
     }

@@ -76,16 +76,25 @@ typedef bool Wanted(const Expr *expr, int64_t least);
 
 // The first of so many elements that is the same for all that is bound on the way to it.
 static const Expr *first_free(const Expr *expr, int64_t least, Wanted *is,
+                              const Bound *bound);
+
+static const Expr *free_below(const Expr *expr, int64_t least, Wanted *is,
                               const Bound *bound)
 {
-    if (is(expr, least) && !mentions_bound(expr, bound))
-        return expr;
     const Expr *found = NULL;
     for (int i = 0; i < expr->narg && !found; i++) {
         Bound own;
         found = first_free(expr->arg[i], least, is, bound_around(expr, i, bound, &own));
     }
     return expr->fun && !found ? first_free(expr->fun, least, is, bound) : found;
+}
+
+static const Expr *first_free(const Expr *expr, int64_t least, Wanted *is,
+                              const Bound *bound)
+{
+    return is(expr, least) && !mentions_bound(expr, bound)
+               ? expr
+               : free_below(expr, least, is, bound);
 }
 
 static const Expr *to_name(const Expr *expr, int64_t least, Wanted *is)
@@ -106,6 +115,14 @@ const Expr *link_to_name(const Expr *expr, int64_t least)
     return to_name(expr, least, is_link);
 }
 
+const Expr *link_within(const Expr *expr, int64_t least)
+{
+    const Expr *found = NULL, *value = expr->kind == E_LET ? expr->arg[0] : expr;
+    for (const Expr *next; (next = free_below(value, least, is_link, NULL)); value = next)
+        found = next;
+    return found;
+}
+
 const Expr *fold_inside(const Expr *body)
 {
     if (expr_is(body, P_REDSEQ) || expr_is(body, P_REDUCE))
@@ -118,7 +135,9 @@ const Expr *fold_inside(const Expr *body)
 
 Expr *rule_nameFold(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    const Expr *fold = at->kind == E_LAMBDA ? NULL : link_to_name(at, args->at[0]);
+    const Expr *fold = at->kind == E_LAMBDA ? NULL
+                       : args->at[1]        ? link_within(at, args->at[0])
+                                            : link_to_name(at, args->at[0]);
     if (!fold)
         return NULL;
     Param *name = fresh(rw, "fold");

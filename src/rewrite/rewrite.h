@@ -140,6 +140,9 @@ const Expr *scan_read(const Expr *expr);
 // The reduction or prefix that nameFold gives a name; NULL: there is none.
 const Expr *fold_to_name(const Expr *expr, int64_t least);
 const Expr *link_to_name(const Expr *expr, int64_t least); // or a loop that folds so many
+// The innermost of these in an expression, or in the value of a name, that is not all of
+// it.
+const Expr *link_within(const Expr *expr, int64_t least);
 // The reduction that a function of a nest computes, which may go on with what it gives:
 // the body, the value of its name, or what nameFold names; NULL: there is none.
 const Expr *fold_inside(const Expr *body);

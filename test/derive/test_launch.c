@@ -114,6 +114,22 @@ static const Case cases[] = {
      "reduce(max, "
      "0.0, c) in c |> map(\\x -> x / t))",
      {{20, 1000003}, {600, 100000}, {500, 28032}}},
+    // Prefixes of prefixes, also of what is read from its end, of two, of columns, and
+    // folds
+    // of them.
+    {"def f(a: [N][M]double) = a |> map(\\r -> r |> scan(max, double(0)) |> scan(+, "
+     "double(0)))",
+     {{4096, 24000}, {20, 1000003}, {500, 6000}}},
+    {"def f(a: [N][M]float) = a |> map(\\r -> r |> gather(\\i -> M - 1 - i) |> scan(max, "
+     "0.0) |> map(abs) |> scan(+, 0.0) |> gather(\\i -> M - 1 - i))",
+     {{20, 1000003}, {600, 28000}}},
+    {"def f(a: [N][M]float) = a |> map(\\r -> zip(scan(max, 0.0, r), scan(+, 0.0, r)) |> "
+     "map(*) |> scan(+, 0.0) |> reduce(max, 0.0))",
+     {{20, 1000003}, {600, 28000}}},
+    {"def f(a: [N][M]float) = a |> transpose |> map(\\c -> let s = scan(max, 0.0, c) in "
+     "(s, "
+     "scan(+, 0.0, s)))",
+     {{200000, 20}, {4096, 4096}}},
     // Prefixes of columns that become rows, alone, in batches, and beside a long one.
     {"def f(a: [N][M]float) = a |> transpose |> map(scan(+, 0.0))",
      {{8192, 8000}, {1000003, 20}, {7, 5000}}},

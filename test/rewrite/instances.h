@@ -592,19 +592,23 @@ static const Instance instances[] = {
     {"onlyItem", "def p(x: [N][M]int) = mapWrg0(\\r -> (r[0], float(r[0])), x)", "f", ""},
     {"nameFold",
      "def p(x: [M][N]int) = map(\\r -> 2 * iterate(3, \\s -> s + reduce(max, s, r), 0), x)",
-     "f", "12"},
+     "f", "12 0"},
     {"nameFold",
      "def p(x: [N][M]int) = map(\\r -> map(\\v -> v - reduce(+, 0, r) + reduce(+, 0, r), "
      "r), x)",
-     "f", "123"},
+     "f", "123 0"},
     {"nameFold",
      "def p(x: [N][M]int) = map(\\r -> let y = map(\\v -> v * reduce(max, 0, r), r) in y, "
      "x)",
-     "f", "12"},
+     "f", "12 0"},
     {"nameFold",
      "def p(x: [N][M]int) = map(\\r -> map(\\v -> reduce(max, v, r) + reduce(+, 0, r), r), "
      "x)",
-     "f", "12"},
+     "f", "12 0"},
+    {"nameFold",
+     "def p(x: [N][M]int) = map(\\r -> scan(+, 0, map(\\v -> v * v, scan(max, 0, "
+     "scan(min, 7, r)))), x)",
+     "f", "12 1"},
     {"nameArray",
      "def p(x: [N][M]int) = map(\\r -> r |> map(\\v -> v * v) |> slide(2, 1) |> map(\\w -> "
      "w[0] + w[1]), x)",

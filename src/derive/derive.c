@@ -639,6 +639,8 @@ static void walk_pattern(DeriveWalk *w, Path at, bool root)
         derive_map(w, walk_below(w, at, 0));
     else if (pattern == P_TOGLOBAL && is_map(walk_node(w, walk_below(w, at, 0))))
         derive_map(w, walk_below(w, at, 0));
+    else if (launches_rows(walk_node(w, at), w->steps_room))
+        derive_row_step(w, walk_below(w, at, CHILD_FUN), walk_apart);
     else if (pattern == P_SCAN)
         derive_scan(w, at);
     else if (pattern == P_REDUCEBY)
@@ -753,6 +755,7 @@ DeriveWalk walk_start(const Derivation *d)
     return (DeriveWalk){.strict = d->program->math == MATH_STRICT,
                         .cpu = d->device.is_cpu,
                         .room = fold_room(d),
+                        .steps_room = steps_room(d),
                         .units = d->device.compute_units};
 }
 

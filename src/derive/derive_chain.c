@@ -362,6 +362,16 @@ bool derive_scan(DeriveWalk *w, Path at)
     return true;
 }
 
+// What nobody shares is a kernel, too.
+void derive_row_step(DeriveWalk *w, Path at, void (*apart)(DeriveWalk *w, Path at))
+{
+    apart(w, at);
+    at = walk_under_layout(w, walk_below_lets(w, at));
+    if (!w->deep && expr_is(walk_node(w, at), P_SCAN) &&
+        walk_apply_plain(w, RULE_SCAN_AS_MAP, at))
+        derive_each(w, walk_map_below(w, at));
+}
+
 // A map of what each part of a row gives: a work-item a part, neighbours of neighbouring
 // rows. Where results are rows, the group of these items may copy them in strips.
 static Path derive_part_items(DeriveWalk *w, Path at, bool results)

@@ -14,6 +14,11 @@ int64_t fold_room(const Derivation *d)
     return room <= DECLARED ? room : room - BETWEEN;
 }
 
+int64_t steps_room(const Derivation *d)
+{
+    return d->device.is_cpu ? INT64_MAX : fold_room(d);
+}
+
 // What an item needs beyond that word: its elements, and an eighth of them at the next
 // levels.
 static int64_t fold_more(const Derivation *d)

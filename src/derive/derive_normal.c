@@ -702,7 +702,7 @@ static void normal_at(DeriveWalk *w, Path at, bool host)
     }
     if (host && !is_kept(walk_node(w, at), &w->axes))
         at = join_inner(w, at);
-    bool loop = expr_is(expr, P_ITERATE);
+    bool loop = expr_is(expr, P_ITERATE) || launches_rows(expr, w->steps_room);
     if (walk_node(w, at)->fun)
         normal_at(w, walk_below(w, at, CHILD_FUN), host && loop);
     for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)

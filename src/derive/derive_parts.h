@@ -53,6 +53,7 @@ typedef struct {
     bool near;              // items of a chain read neighbours
     int64_t row, short_row; // elements of the longest of these, at usual sizes; at least
     int64_t room;           // bytes of local memory for rows
+    int64_t steps_room;     // and for steps that are not launched
     int64_t row_bytes;      // what a group may hold of one, where that has room
     int64_t scan_bytes;     // what it must: of prefixes that its items share, of loops
     int64_t steps_words;    // more for steps by more than 256 items
@@ -134,7 +135,9 @@ void add_product_params(Derivation *derivation, Diags *diags);
 // Valid points to try first, the best by an estimate first; how many.
 int product_first(const Derivation *derivation, Point *point, int max);
 int64_t fold_room(const Derivation *derivation); // bytes of local memory for rows
-bool has_folds(const Shape *shape);              // folds or prefixes, which have parameters
+// And of steps of prefixes that are rows; more are launched, but for a processor.
+int64_t steps_room(const Derivation *derivation);
+bool has_folds(const Shape *shape); // folds or prefixes, which have parameters
 // Terms of a fold of that many that one accumulator of any point adds.
 int64_t longest_chain(int64_t terms);
 // Has a prefix of a whole array more terms than one accumulator should add? (Of floats near

@@ -491,9 +491,13 @@ void derive_stages_of_rows(DeriveWalk *w, Path at)
     const bool goes_again = folds_row(walk_node(w, body)) && !wanted.folds;
     if (!goes_again) // not through a row that a group holds
         inline_maps(w, body, false);
-    if (is_row_stage(walk_node(w, walk_below_lets(w, body)), &wanted)) {
+    const Expr *given = walk_node(w, walk_below_lets(w, body));
+    const bool scan = expr_is(given, P_SCAN),
+               launched = launches_rows(given, w->steps_room);
+    if (launched || is_row_stage(given, &wanted)) {
         if (walk_apply_plain(w, RULE_JOIN_SCATTER, at) ||
-            (wanted.loops && walk_apply_plain(w, RULE_ITERATE_ROWS, at))) {
+            ((scan ? launched : wanted.loops) &&
+             walk_apply_plain(w, RULE_ITERATE_ROWS, at))) {
             derive_results_of_rows(w, at);
             derive_stages_of_rows(w, at);
         }

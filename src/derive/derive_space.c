@@ -250,6 +250,8 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
         if (len < INT32_MAX && expr_find(expr->fun, adds_floats, NULL))
             shape->scan_most = MAX(shape->scan_most, len);
         shape->dims = MAX(shape->dims, 1);
+    } else if (launches_rows(expr, shape->steps_room)) {
+        find_shape(shape, expr->fun->arg[0], true);
     } else if (scans_rows(expr)) { // by a group
         note_room(shape, steps_bytes(expr, true), steps_bytes(expr, false));
         shape->steps_words = MAX(shape->steps_words, steps_words(expr, false));
@@ -737,6 +739,7 @@ Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags 
     d->device = *device;
     d->shape.program = program;
     d->shape.room = fold_room(d);
+    d->shape.steps_room = steps_room(d);
     d->shape.dims = lowered_dims(program->main->body);
     d->shape.lowered = d->shape.dims > 0;
     DeriveWalk w = walk_start(d);

@@ -31,22 +31,23 @@ typedef struct {
     Rewriter r;
     Axes axes;
     bool tiled, unroll, blocks;
-    bool strict;     // all points give the same bits
-    int64_t room;    // bytes of a row that a group may hold
-    int units;       // of the device, which have groups
-    bool matrix;     // of fragments, for matrix units
-    bool stream;     // warps walk along the first axis with the rows of all stages
-    bool shuffle;    // as in KernelOptions
-    bool host;       // items are loops
-    bool cpu;        // the device is a processor
-    bool listed;     // stages of a list stand under what shows it in several dimensions
-    int64_t windows; // as in Shape
-    bool one_pass;   // prefixes of a whole array look back
-    bool strips;     // of the rows of items are in local memory
-    bool lists;      // of small arrays are computed in local memory
-    TimeLoop passes; // what all kernels that they make so have in common
-    bool any_group;  // of any shape
-    int64_t stage;   // elements of each row that a product copies to local memory; 0: none
+    bool strict;        // all points give the same bits
+    int64_t room;       // bytes of a row that a group may hold
+    int64_t steps_room; // and of steps that it makes; more are launched one by one
+    int units;          // of the device, which have groups
+    bool matrix;        // of fragments, for matrix units
+    bool stream;        // warps walk along the first axis with the rows of all stages
+    bool shuffle;       // as in KernelOptions
+    bool host;          // items are loops
+    bool cpu;           // the device is a processor
+    bool listed;        // stages of a list stand under what shows it in several dimensions
+    int64_t windows;    // as in Shape
+    bool one_pass;      // prefixes of a whole array look back
+    bool strips;        // of the rows of items are in local memory
+    bool lists;         // of small arrays are computed in local memory
+    TimeLoop passes;    // what all kernels that they make so have in common
+    bool any_group;     // of any shape
+    int64_t stage; // elements of each row that a product copies to local memory; 0: none
     int64_t local[DIMS_MAX], block[DIMS_MAX],
         cyclic[DIMS_MAX]; // by thread dimension: x, y, z
     int64_t groups, lanes;
@@ -140,6 +141,8 @@ bool derive_by_group(DeriveWalk *w, Path at); // a chain, whatever the point say
 bool derive_parts_by_groups(DeriveWalk *w, Path at);
 // A prefix of a whole array, or a map that reads it; likewise.
 bool derive_scan(DeriveWalk *w, Path at);
+// A step of prefixes that are arrays; apart derives what it is.
+void derive_row_step(DeriveWalk *w, Path at, void (*apart)(DeriveWalk *w, Path at));
 bool scan_splits(const DeriveWalk *w, const Expr *expr); // would that be in parts?
 bool derive_scan_rows(DeriveWalk *w, Path at);           // of long rows; likewise
 

@@ -691,6 +691,11 @@ static void gen_inverse(Lower *l, const Expr *expr, const Env *env, const View *
         gen_view(l, expr, env, out);
 }
 
+static bool runs_threads(const Expr *expr, const void *none)
+{
+    return expr_is(expr, P_MAPGLB) || expr_is(expr, P_MAPWRG);
+}
+
 static void gen_pattern(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     switch (expr->pattern) {
@@ -707,7 +712,13 @@ static void gen_pattern(Lower *l, const Expr *expr, const Env *env, const View *
     case P_MAPUNROLL: gen_map(l, expr, env, out); break;
     case P_MAPSLIDE: gen_slide(l, expr, env, out); break;
     case P_SCAN:
-    case P_SCANSEQ: gen_prefixes(l, expr, env, out); break;
+    case P_SCANSEQ:
+        if (l->kernel || expr->type->elem->kind != T_ARRAY ||
+            !expr_find(expr->fun, runs_threads, NULL))
+            gen_prefixes(l, expr, env, out);
+        else
+            gen_row_steps(l, expr, env, out);
+        break;
     case P_REDUCE:
     case P_REDSEQ:
     case P_REDMATRIX:

@@ -321,6 +321,8 @@ static inline bool is_told_number(const Expr *loop)
 int parts_of(const Type *type);
 // These of a view, in order. What could not be lowered has none.
 void list_arrays(Lower *l, const View *view, const View **list, int *n);
+// Prefixes that are arrays: the launches of their steps.
+void gen_row_steps(Lower *l, const Expr *expr, const Env *env, const View *out);
 const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *out);
 // A component of a loop beside whose arrays something counts, at host level: only that is
 // written to out. False, and nothing done, of anything else.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Iterate at host level: the launches of its steps.
+// Iterate at host level, and prefixes that are arrays: the launches of their steps.
 //
 //   method  Kernels of a step, or of several, are made once, as from one state to another;
 //           each launch binds them to the buffers that it really reads and writes. What a
@@ -205,17 +205,22 @@ static bool is_taken(const Lower *l, const char *name)
     return false;
 }
 
+// What stands for the number of a step, from the first to the last that is launched.
+static const Arith *number_new(Lower *l, int64_t first, int64_t last, int64_t by)
+{
+    const char *name = "now"; // no word of a target
+    while (is_taken(l, name))
+        name = arena_printf(l->arena, "%s_", name);
+    return arith_launch(l->ctx, name, first, last, by);
+}
+
 // The number of the first of some steps that are launched so often; before: steps that
 // were.
 static const Arith *step_number(Lower *l, const Expr *loop, int64_t before, int64_t steps,
                                 int64_t times)
 {
-    const char *name = "now"; // no word of a target
-    while (is_taken(l, name))
-        name = arena_printf(l->arena, "%s_", name);
-    return is_told_number(loop)
-               ? arith_launch(l->ctx, name, before, before + steps * (times - 1), steps)
-               : arith_const(l->ctx, 0);
+    return is_told_number(loop) ? number_new(l, before, before + steps * (times - 1), steps)
+                                : arith_const(l->ctx, 0);
 }
 
 // What launches make of steps that change arrays where they are: these levels.
@@ -599,4 +604,63 @@ const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *
     if (dest != out)
         gen_copies(l, expr, dest, out);
     return out;
+}
+
+// Prefixes that are arrays
+// ------------------------------------------------------------------
+
+typedef struct {
+    const Expr *scan;
+    const Env *env;
+    const View *in, *out;
+} RowSteps;
+
+// The launches that make a row behind the one before it.
+static void gen_row(Lower *l, const RowSteps *s, const View *before, const Arith *number)
+{
+    const Expr *f = s->scan->fun;
+    const Env *env = env_bind(l, s->env, f->params[0], before);
+    env = env_bind(l, env, f->params[1], view_elem(l, s->in, number));
+    gen(l, f->arg[0], env, view_elem(l, s->out, number));
+}
+
+// The launches of all rows but the first.
+static void gen_other_rows(Lower *l, const RowSteps *s, int64_t rows)
+{
+    const Arith *number = number_new(l, 1, rows - 1, 1);
+    const Launches first = l->launches;
+    const int outer = l->steps.len;
+    l->launches = (Launches){0};
+    if (!arith_is_const(number, NULL))
+        VEC_PUSH(l->arena, &l->steps, number);
+    gen_row(l, s, view_elem(l, s->out, arith_addc(l->ctx, number, -1)), number);
+    const Launches step = l->launches;
+    l->steps.len = outer;
+    l->launches = first;
+    for (int64_t k = 1; k < rows && !l->failed; k++)
+        launch_again(l, &step, number, k, NULL, NULL, 0);
+}
+
+// Can what is written there be read there, in whatever layout?
+static bool reads_back(const View *out)
+{
+    while (out->kind == V_LAYOUT)
+        out = out->src;
+    return out->kind == V_MEM && out->buffer->space == MEM_GLOBAL && !out->buffer->value;
+}
+
+// Each step reads the row before its own where that was written.
+void gen_row_steps(Lower *l, const Expr *expr, const Env *env, const View *out)
+{
+    int64_t rows;
+    Buffer *all[PLANES_MAX];
+    const View *dest = reads_back(out) ? out : state_buffers(l, out, expr, all, false);
+    const RowSteps s = {expr, env, eval(l, expr->arg[1], env), dest};
+    if (l->failed || !arith_is_const(expr->type->len, &rows))
+        return;
+    gen_row(l, &s, eval(l, expr->arg[0], env), arith_const(l->ctx, 0));
+    if (rows > 1)
+        gen_other_rows(l, &s, rows);
+    if (dest != out)
+        gen_copies(l, expr, dest, out);
 }

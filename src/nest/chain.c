@@ -24,9 +24,19 @@ static int64_t array_scalars(const Type *type)
 
 bool scans_rows(const Expr *expr)
 {
-    return expr_is(expr, P_SCAN) && expr->type->elem->kind == T_ARRAY &&
-           array_scalars(expr->type->elem) > SMALL_MOST &&
-           is_map(under_views(expr_behind_lets(expr->fun->arg[0])));
+    if (!expr_is(expr, P_SCAN) || expr->type->elem->kind != T_ARRAY ||
+        array_scalars(expr->type->elem) <= SMALL_MOST)
+        return false;
+    const Expr *row = under_views(expr_behind_lets(expr->fun->arg[0]));
+    return is_map(row) || chain_shares(row);
+}
+
+bool launches_rows(const Expr *expr, int64_t most)
+{
+    enum { LAUNCHES_MOST = 1 << 16 };
+    int64_t steps;
+    return scans_rows(expr) && arith_is_const(expr->type->len, &steps) && steps > 0 &&
+           steps <= LAUNCHES_MOST && steps_bytes(expr, false) > most;
 }
 
 static bool can_share(const Expr *expr, int64_t least)

@@ -30,6 +30,9 @@ bool is_group_loop(const Expr *expr);
 // Prefixes that are arrays, each made of the one before by a map: the items of a group make
 // one after the other.
 bool scans_rows(const Expr *expr);
+// The same where a group has no more than so many bytes for its steps, of which all are
+// launched one after the other.
+bool launches_rows(const Expr *expr, int64_t most);
 // Is it such a loop, or one of numbers whose steps fold, when a group does what is around
 // it?
 bool is_shared_loop(const Expr *expr);

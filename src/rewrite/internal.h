@@ -153,6 +153,6 @@ bool inside_loop(const Rewrite *rw);                // sequential or abstract
 bool inside_abstract(const Rewrite *rw);            // what is no loop yet
 bool by_all_items(const Rewrite *rw); // of a work-group, or those along x of a row of it
 bool is_exchanged(const Type *type);  // between lanes of a warp, or between groups
-bool at_host(const Rewrite *rw);      // in no function but iterate's
+bool at_host(const Rewrite *rw);      // in no function but those of steps
 
 #endif

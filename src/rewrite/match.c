@@ -186,11 +186,18 @@ bool inside(const Rewrite *rw, Pattern p, int dim)
     return false;
 }
 
+// Does it call its function with arrays, one step after the other, each of which may be
+// launched?
+static bool is_steps(const Expr *expr)
+{
+    return expr->pattern == P_ITERATE ||
+           (expr->pattern == P_SCAN && expr->type->elem->kind == T_ARRAY);
+}
+
 bool inside_loop(const Rewrite *rw)
 {
     for (const Context *c = rw->context; c; c = c->outer)
-        if (c->child == CHILD_FUN && !is_threads(c->expr->pattern) &&
-            c->expr->pattern != P_ITERATE)
+        if (c->child == CHILD_FUN && !is_threads(c->expr->pattern) && !is_steps(c->expr))
             return true;
     return false;
 }
@@ -199,7 +206,7 @@ bool inside_abstract(const Rewrite *rw)
 {
     for (const Context *c = rw->context; c; c = c->outer)
         if (c->child == CHILD_FUN && pattern_info[c->expr->pattern].group == G_ALGO &&
-            c->expr->pattern != P_ITERATE)
+            !is_steps(c->expr))
             return true;
     return false;
 }
@@ -207,7 +214,7 @@ bool inside_abstract(const Rewrite *rw)
 bool at_host(const Rewrite *rw)
 {
     for (const Context *c = rw->context; c; c = c->outer)
-        if (c->child == CHILD_FUN && c->expr->pattern != P_ITERATE)
+        if (c->child == CHILD_FUN && !is_steps(c->expr))
             return false;
     return true;
 }

@@ -141,8 +141,27 @@ static bool is_counter(const Expr *loop, int i)
     return (first->kind == E_LITERAL || first->kind == E_NUM) && expr_added(loop, i, &op);
 }
 
+// Prefixes of arrays for all rows: each step makes one array of each row.
+static Expr *scan_of_all(Rewrite *rw, const Expr *at, const Expr *scan)
+{
+    Param *state = fresh(rw, "state"), *now = fresh(rw, "now");
+    const Expr *f = scan->fun, *body = at->fun->arg[0];
+    Expr *rows = copy_of(rw, at->arg[0]), *each[] = {use(rw, state), use(rw, now)};
+    const RowNames given = {rw, {at->fun->params[0]}, {rows}, 1};
+    const RowNames made = {
+        rw, {f->params[0], f->params[1], at->fun->params[0]}, {each[0], each[1], rows}, 3};
+    Expr *first = mapped(&given, operand_of(rw, body, scan, start_value(rw, scan->arg[0])));
+    Expr *in = mapped(&given, operand_of(rw, body, scan, scan->arg[1]));
+    Expr *step = expr_lambda(rw->ir, (Param *[]){state, now}, 2, mapped(&made, f->arg[0]));
+    return make1(rw, P_TRANSPOSE,
+                 make_reduce(rw, P_SCAN, step, first, make1(rw, P_TRANSPOSE, in)));
+}
+
 Expr *rule_iterateRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
+    const Expr *scan = of_each_row(at, P_SCAN);
+    if (scan && scan->type->elem->kind == T_ARRAY)
+        return copy_of(rw, scan_of_all(rw, at, scan));
     const Expr *loop = of_each_row(at, P_ITERATE);
     const Type *type = loop ? loop->type : NULL;
     const int n = type && type->kind == T_TUPLE ? type->n : 1;

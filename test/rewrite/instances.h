@@ -654,6 +654,11 @@ static const Instance instances[] = {
      "x)",
      "root", "9 1 1 0"},
     {"iterateRows",
+     "def p(x: [N][M][3]int, y: [N][3]int) = map(\\r s -> let z = map(\\v -> v + 1, s) in "
+     "scan(\\a b -> let q = zip(a, b) |> map(*) in zip(q, s) |> map(\\u v -> u - v), z, "
+     "r), zip(x, y))",
+     "root", ""},
+    {"iterateRows",
      "def p(x: [N][M]int) = map(\\r -> iterate(3, \\s -> map(\\v -> v + r[1], s), r), x)",
      "root", ""},
     {"iterateRows",

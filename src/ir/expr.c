@@ -267,43 +267,6 @@ bool expr_is_use(const Expr *expr, const void *param)
     return expr->kind == E_PARAM && expr->param == param;
 }
 
-// The component of a and b that e compares; -1: it does something else.
-static int compared(const Expr *e, const Param *a, const Param *b)
-{
-    if (e->kind != E_OP || e->narg != 2 || e->arg[0]->kind != E_GET ||
-        e->arg[1]->kind != E_GET || e->arg[0]->index != e->arg[1]->index)
-        return -1;
-    const Expr *x = e->arg[0]->arg[0], *y = e->arg[1]->arg[0];
-    bool both = (expr_is_use(x, a) && expr_is_use(y, b)) ||
-                (expr_is_use(x, b) && expr_is_use(y, a));
-    return both ? e->arg[0]->index : -1;
-}
-
-// By one component after the other, so that neither comes first only if all are the same.
-static bool orders(const Expr *e, const Param *a, const Param *b, unsigned components)
-{
-    const bool more = expr_is_op(e, OP_OR);
-    const Expr *first = more ? e->arg[0] : e, *rest = more ? e->arg[1] : NULL;
-    const int i = compared(first, a, b);
-    if (i < 0 || !(components >> i & 1) || (first->op != OP_LT && first->op != OP_GT))
-        return false;
-    components &= ~(1u << i);
-    return more ? expr_is_op(rest, OP_AND) && expr_is_op(rest->arg[0], OP_EQ) &&
-                      compared(rest->arg[0], a, b) == i &&
-                      orders(rest->arg[1], a, b, components)
-                : components == 0;
-}
-
-bool expr_picks_first(const Expr *f)
-{
-    const Expr *body = f->arg[0];
-    const Type *type = body->type;
-    return expr_is_op(body, OP_SELECT) && type && type->kind == T_TUPLE && type->n < 32 &&
-           type_leaves(type) == type->n && expr_is_use(body->arg[1], f->params[1]) &&
-           expr_is_use(body->arg[2], f->params[0]) &&
-           orders(body->arg[0], f->params[0], f->params[1], (1u << type->n) - 1);
-}
-
 // An index as a sum of one's own, where `at` is the value of i; NULL: it is something else.
 static const Arith *index_at(ArithCtx *ctx, const Expr *e, const Param *i, const Arith *at)
 {

@@ -354,9 +354,9 @@ void expr_each(const Expr *expr, void (*visit)(const Expr *expr, void *user), vo
 bool expr_is(const Expr *expr, Pattern pattern); // in any number of dimensions
 bool expr_is_op(const Expr *expr, Op op);
 bool expr_is_use(const Expr *expr, const void *param);
-// Is a function of a state and an element the first of the two in an order of tuples by all
-// components? That commutes.
-bool expr_picks_first(const Expr *f);
+// Does a function of two give the same if they change places? Read off its text: true is
+// certain.
+bool expr_commutes(const Expr *f);
 // Is it a view through which values can be written, by the inverse of its index function?
 bool view_inverts(const Expr *view);
 // Is the index n - 1 - i, as of an array of n elements that is turned round?

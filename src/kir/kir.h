@@ -371,4 +371,18 @@ bool may_trap(ArithCtx *ctx, const KExpr *e);
 const char *name_fresh(Arena *arena, Kernel *kernel, const char *stem, int *next);
 void name_take(Kernel *kernel, const char *name);
 
+// banks.c: rows of a tile in local memory without bank conflicts ----------------------
+
+enum { TILE_PAD = 32 }; // rows are less than so many elements longer than what is in them
+
+// By dimension: x, y, z.
+typedef struct {
+    int64_t local[3], item[3]; // items of the group, neighbouring outputs of an item
+    int64_t length[3];         // elements
+    int bytes, vector;         // of an element; most of them an access moves
+} TileShape;
+int64_t tile_row(const TileShape *tile); // elements from one row to the next
+// Turns that the first warp takes for an element of each item, with rows so far apart.
+double tile_turns(const TileShape *tile, int64_t row);
+
 #endif

@@ -16,20 +16,6 @@
 
 #include "kir/kir.h"
 
-// banks.c: rows of a tile in local memory without bank conflicts ----------------------
-
-enum { TILE_PAD = 32 }; // rows are less than so many elements longer than what is in them
-
-// By dimension: x, y, z.
-typedef struct {
-    int64_t local[3], item[3]; // items of the group, neighbouring outputs of an item
-    int64_t length[3];         // elements
-    int bytes, vector;         // of an element; most of them an access moves
-} TileShape;
-int64_t tile_row(const TileShape *tile); // elements from one row to the next
-// Turns that the first warp takes for an element of each item, with rows so far apart.
-double tile_turns(const TileShape *tile, int64_t row);
-
 // Lowers body (of the type of the program's main result, over its parameters). The program
 // is bound and inferred, the body inferred. NULL with a diagnostic when the expression
 // cannot be lowered so (mapLcl outside mapWrg, a barrier in divergent code, ...).

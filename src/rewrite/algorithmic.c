@@ -116,7 +116,7 @@ Expr *rule_partialReduceTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
     int64_t parts = args->at[0], l = args->at[1], rows, columns;
     Expr *in = expr_is(at, P_REDUCE) ? joined_rows(rw, at->arg[1]) : NULL;
     if (!in || parts < 1 || l < 1 || parts > PARTS_OF_REDUCE || l > PARTS_OF_REDUCE ||
-        !is_regroupable(at) || !is_commutative(at))
+        !is_regroupable(at) || !expr_commutes(at->fun))
         return NULL;
     const Expr *joined = at->arg[1];
     while (expr_is(joined, P_MAP))
@@ -142,7 +142,7 @@ Expr *rule_partialReduceTiles(Rewrite *rw, const Expr *at, const RuleArgs *args)
 Expr *rule_partialReduceStrided(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     if (!expr_is(at, P_REDUCE) || args->at[0] < 1 || !is_regroupable(at) ||
-        !is_commutative(at))
+        !expr_commutes(at->fun))
         return NULL;
     return reduce_parts(rw, at, make1(rw, P_TRANSPOSE, parts_of_size(rw, at, args->at[0])));
 }

@@ -93,7 +93,7 @@ static bool tree_of(Rewrite *rw, NamedValues *t, const Expr *reduce, Expr *in, i
 {
     int64_t len;
     *t = (NamedValues){0};
-    if (is_commutative(reduce))
+    if (expr_commutes(reduce->fun))
         tree_by_lines(rw, t, reduce, in, l, v);
     else if (arith_is_const(len_of(reduce->arg[1], 0), &len))
         tree_in_order(rw, t, reduce, in, len, l);
@@ -152,7 +152,7 @@ bool is_exchanged(const Type *type)
 Expr *rule_reduceLanes(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     if (!expr_is(at, P_REDUCE) || !may_share(at, args->at[0], args->at[1]) ||
-        !is_commutative(at) || !is_exchanged(at->type) || !by_all_items(rw))
+        !expr_commutes(at->fun) || !is_exchanged(at->type) || !by_all_items(rw))
         return NULL;
     Expr *own = own_shares(rw, at, copy_of(rw, at->arg[1]), args->at[0], args->at[1]);
     Param *y = fresh(rw, "y");

@@ -127,8 +127,6 @@ int accumulated(const Expr *f);
 bool adds_up_others(const Expr *f);
 // One of the operations that are associative and commutative, on scalars.
 bool is_operation(const Expr *reduce);
-// Seen to be: the language only promises that a reduction is associative.
-bool is_commutative(const Expr *reduce);
 // Notes what is known of the folds and prefixes of an expression.
 void note_laws(Ir *ir, Expr *expr);
 // hoist.c: what is bound between an expression and the place that is looked at, innermost

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a fold or a prefix allows: whether its parts may be folded by themselves, and
-// whether in any order.
+// What a fold or a prefix allows: whether its parts may be folded by themselves.
 //
 //   method  The language promises that a fold is associative, and cannot check it. Where
 //           items share a prefix, or a fold of tuples, the promise is tried on values: to
@@ -9,72 +8,11 @@
 //           and then to combine the two. The values are any at first, and then such as the
 //           program folds: counts are no less than 1 where a map makes them so. Some are
 //           as large as constants of the function, where it may decide (a sum that is cut
-//           off at 1e6). That a function commutes is read off its text alone.
+//           off at 1e6).
 
 #include "rewrite/internal.h"
 
 #include <math.h>
-
-// Commuting ---------------------------------------------------------------------------
-
-// Names that stand for each other on the two sides.
-typedef struct Swap Swap;
-struct Swap {
-    const Param *a, *b;
-    const Swap *outer;
-};
-
-static const Param *partner(const Param *param, const Swap *swap)
-{
-    for (; swap; swap = swap->outer)
-        if (swap->a == param)
-            return swap->b;
-    return param;
-}
-
-static bool symmetric_function(const Expr *body, Param *const *param);
-
-// Are they the same once the names of one side are those of the other?
-static bool same_swapped(const Expr *a, const Expr *b, const Swap *swap)
-{
-    if (a->kind != b->kind || a->narg != b->narg || a->kind == E_PATTERN ||
-        a->kind == E_LAMBDA)
-        return false;
-    if (a->kind == E_LET)
-        return same_swapped(a->arg[0], b->arg[0], swap) &&
-               same_swapped(a->arg[1], b->arg[1], &(Swap){a->param, b->param, swap});
-    if (a->kind == E_PARAM)
-        return partner(a->param, swap) == b->param;
-    if (a->kind == E_LITERAL || a->kind == E_NUM)
-        return expr_equal(a, b);
-    if ((a->kind == E_OP && a->op != b->op) || (a->kind == E_GET && a->index != b->index) ||
-        (a->kind == E_CALL && a->callee != b->callee))
-        return false;
-    bool same = true;
-    for (int i = 0; i < a->narg; i++)
-        same = same && same_swapped(a->arg[i], b->arg[i], swap);
-    bool turns = a->kind == E_OP
-                     ? op_joins(a->op) || a->op == OP_EQ || a->op == OP_NE
-                     : a->kind == E_CALL && a->callee->body &&
-                           symmetric_function(a->callee->body, a->callee->params);
-    return same || (a->narg == 2 && turns && same_swapped(a->arg[0], b->arg[1], swap) &&
-                    same_swapped(a->arg[1], b->arg[0], swap));
-}
-
-static bool symmetric_function(const Expr *body, Param *const *param)
-{
-    Swap there = {param[0], param[1], NULL}, back = {param[1], param[0], &there};
-    return same_swapped(body, body, &back);
-}
-
-bool is_commutative(const Expr *fold)
-{
-    return fold->fun->nparam == 2 &&
-           (expr_picks_first(fold->fun) ||
-            symmetric_function(fold->fun->arg[0], fold->fun->params));
-}
-
-// Associating -------------------------------------------------------------------------
 
 // Of TRIALS, TELLING must end in finite numbers; else nothing is known.
 enum { ELEMENTS = 6, LEAVES_MOST = 8, FREE_MOST = 16, TRIALS = 64, TELLING = 4 };

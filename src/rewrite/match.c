@@ -131,7 +131,7 @@ bool is_regroupable(const Expr *reduce)
 bool keeps_order(const Expr *reduce)
 {
     return expr_is(reduce, P_REDUCE) && accumulated(reduce->fun) < 0 &&
-           !adds_up_tuple(reduce) && !is_commutative(reduce);
+           !adds_up_tuple(reduce) && !expr_commutes(reduce->fun);
 }
 
 bool is_operation(const Expr *reduce)

@@ -14,7 +14,7 @@
 // that others read; where items are several elements apart and rows of a length that is a
 // multiple of a vector make one access of four; and for double, of which 16 fill a round.
 // What a tile is filled with is written along its rows, and does not conflict within one.
-#include "lower/internal.h"
+#include "kir/kir.h"
 
 enum { BANKS = 32, WORD_BYTES = 4, VECTOR_BYTES = 16 };
 

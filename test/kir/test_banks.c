@@ -2,7 +2,7 @@
 //
 // Rows of tiles without bank conflicts: shapes worked out by hand, and many others, whose
 // turns are counted here in another way: by the accesses of each pair of items.
-#include "lower/lower.h"
+#include "kir/kir.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

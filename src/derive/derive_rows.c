@@ -114,10 +114,17 @@ void derive_results_of_rows(DeriveWalk *w, Path at)
 
 // Stages ---------------------------------------------------------------------------------
 
-static void drop_unused(DeriveWalk *w, Path at)
+// Is it a row of what is there, which a place says? Its reader reads the row itself.
+static bool is_row_read(const Expr *value)
+{
+    return value->type->kind == T_ARRAY && expr_behind_gets(value)->kind == E_AT;
+}
+
+// Names that nothing uses, and those of rows that are there, would be stages.
+static void drop_names(DeriveWalk *w, Path at)
 {
     for (const Expr *let; !w->deep && (let = walk_node(w, at))->kind == E_LET;)
-        if (expr_mentions(let->arg[1], let->param) ||
+        if ((expr_mentions(let->arg[1], let->param) && !is_row_read(let->arg[0])) ||
             !walk_apply_plain(w, RULE_LET_INLINE, at))
             at = walk_below(w, at, 1);
 }
@@ -482,7 +489,7 @@ void derive_stages_of_rows(DeriveWalk *w, Path at)
          walk_apply_plain(w, RULE_MAP_FISSION_LET, at))) {
         Path rest = walk_below(w, at, 1);
         walk_apply_plain(w, RULE_ZIP_FLATTEN, rest);
-        drop_unused(w, walk_below(w, rest, CHILD_FUN));
+        drop_names(w, walk_below(w, rest, CHILD_FUN));
         derive_stages_of_rows(w, walk_below(w, at, 0));
         derive_stages_of_rows(w, rest);
         return;

@@ -9,13 +9,36 @@
 
 int nest_depth(const Expr *expr)
 {
+    expr = under_layout(expr);
     return is_map(expr) || expr_is(expr, P_ARRAY)
                ? expr->dims + nest_depth(expr->fun->arg[0])
                : 0;
 }
 
+// A layout between more maps than work-items have dimensions comes after all of them. Where
+// the maps are.
+static Path layouts_out(DeriveWalk *w, Path at)
+{
+    const int64_t all = 0;
+    while (!w->deep && nest_depth(walk_node(w, at)) > DIMS_MAX) {
+        const Rewriter before = rewriter_hold(&w->r);
+        int level = 0;
+        const Expr *map = walk_node(w, at), *body;
+        for (; is_map(map) && is_map(body = map->fun->arg[0]); map = body)
+            level++;
+        bool out = is_map(map) && is_map(under_layout(map->fun->arg[0]));
+        while (out && level >= 0)
+            out = walk_apply(w, RULE_MAP_FISSION_ARG, walk_inside(w, at, level--), &all, 1);
+        if (!rewriter_end(&w->r, &before, out))
+            break;
+        at = walk_below(w, at, 0);
+    }
+    return at;
+}
+
 Path join_outer(DeriveWalk *w, Path at)
 {
+    at = layouts_out(w, at);
     while (!w->deep && is_map(walk_node(w, at)) &&
            nest_depth(walk_node(w, at)) > DIMS_MAX) {
         if (walk_node(w, at)->dims == 1) {

@@ -88,7 +88,7 @@ bool is_list(const Expr *map)
     bool windows = in && is_window(in, map->dims);
     for (int i = 0; in && is_zip(in, map->dims) && i < in->narg; i++)
         windows |= is_window(in->arg[i], map->dims);
-    return in && !windows && is_for_items(map);
+    return in && !windows && is_whole_item(map);
 }
 
 bool derive_list(DeriveWalk *w, Path at)

@@ -178,7 +178,7 @@ int nested_depth(const Expr *map)
     while (depth < DIMS_MAX && is_map(map) && map->dims == 1) {
         const Expr *body = map->fun->arg[0], *inner = tail_of_lets(body);
         depth++;
-        if (is_map(inner) && (folds_before(body) || is_for_items(map)))
+        if (is_map(inner) && (folds_before(body) || is_whole_item(map)))
             break;
         map = inner;
     }

@@ -68,10 +68,37 @@ static bool is_long(const Expr *expr, const void *none)
            (expr_is(expr, P_ITERATE) && !is_small(expr->type));
 }
 
-bool is_for_items(const Expr *map)
+static bool folds_more(const Expr *expr, const void *few)
+{
+    return nest_is_long(expr, *(const int64_t *)few + 1);
+}
+
+// Do all elements of the short array that a body ends with read what a function such as a
+// power was called for? An item for each would call it again. Items share longer folds.
+static bool calls_before(const Expr *body)
+{
+    const int64_t few = 16;
+    bool calls = false;
+    if (elements_in(body->type) > few || expr_find(body, folds_more, &few))
+        return false;
+    for (; body->kind == E_LET; body = body->arg[1])
+        calls |= expr_find(body->arg[0], calls_function, NULL) != NULL;
+    return calls && makes_array(body);
+}
+
+static bool is_for_one(const Expr *map)
 {
     return is_map(map) && is_small(type_elem(map->type, map->dims)) &&
            elements_in(type_elem(map->arg[0]->type, map->dims)) <= MADE_MOST &&
-           expr_find(map->fun->arg[0], has_kept_array, NULL) &&
            !expr_find(map->fun->arg[0], is_long, NULL);
+}
+
+bool is_for_items(const Expr *map)
+{
+    return is_for_one(map) && expr_find(map->fun->arg[0], has_kept_array, NULL);
+}
+
+bool is_whole_item(const Expr *map)
+{
+    return is_for_items(map) || (is_for_one(map) && calls_before(map->fun->arg[0]));
 }

@@ -98,6 +98,7 @@ bool is_kept_array(const Expr *let);
 // Does a map make such arrays for its elements, which are small themselves, and no long
 // ones? Then an item has all of an element.
 bool is_for_items(const Expr *map);
+bool is_whole_item(const Expr *map); // the same, or what its elements share calls functions
 
 // places.c: maps within one another, the outermost first, and on which of their places each
 // number depends that the function of the innermost folds: a bit for each map.

@@ -20,6 +20,19 @@ static void same_space(const char *by_index, const char *by_patterns)
     close_all(&b);
 }
 
+// The kernels of the plain point, so many; the caller closes o.
+static const Unit *plain_unit(Opened *o, const char *text, const DeviceInfo *device,
+                              int kernels)
+{
+    Point plain;
+    open_on(o, text, device);
+    derive_plain(o->derivation, &plain);
+    const Unit *unit = derive_unit(o->derivation, &plain, false, o->arena, &o->diags);
+    assert_non_null(unit);
+    assert_int_equal(unit->kernels.len, kernels);
+    return unit;
+}
+
 // A program has the same choices whether its elements are written by index or by patterns.
 static void test_arrays_by_index(void **state)
 {
@@ -166,16 +179,32 @@ static void test_products_are_stages(void **state)
                  "def p(a: [256][192]float, b, c: [320][192]float) = %s",
                  result[i]);
         Opened o;
-        open_text(&o, text);
-        Point plain;
-        derive_plain(o.derivation, &plain);
-        const Unit *unit = derive_unit(o.derivation, &plain, false, o.arena, &o.diags);
-        assert_non_null(unit);
-        assert_int_equal(unit->kernels.len, 2);
+        const Unit *unit = plain_unit(&o, text, &gpu, 2);
         for (int k = 0; k < 2; k++) // both hold tiles of their factors
             assert_true(unit->kernels.at[k]->locals.len > 0);
         close_all(&o);
     }
+}
+
+// Rows that a place says are read where they are: each kernel makes something.
+static void test_rows_by_place(void **state)
+{
+    (void)state;
+    const DeviceInfo many = {.max_group = 1024,
+                             .max_item = {1024, 1024, 64},
+                             .local_bytes = 49152,
+                             .warp = 32,
+                             .compute_units = 132};
+    Opened o;
+    plain_unit(&o,
+               "def head(q, k, v: [2048][64]float) = q |> map(\\r -> k |> map(\\c -> "
+               "reduce(+, 0, zip(r, c) |> map(*)))) |> map(\\r -> let e = r |> map(exp) in "
+               "let z = reduce(+, 0, e) in transpose(v) |> map(\\c -> reduce(+, 0, zip(e, "
+               "c) |> map(*)) / z))\n"
+               "def p(q: [16][2048][64]float, k, v: [4][2048][64]float) = array(16, \\h -> "
+               "head(q[h], k[h / 4], v[h / 4]))",
+               &many, 4);
+    close_all(&o);
 }
 
 // Images have the same choices however many dimensions tell them apart.
@@ -290,6 +319,15 @@ static void test_few(void **state)
     has_first("def p(a: [9][500][700]float) = array3(9, 500, 700, \\q i j -> let s = "
               "a[0][i][j] + a[8][i][j] in if q == 3 then s / 2 else exp(s) * a[q][i][j])",
               "bz", "9");
+    // So it does, with tiles, where these call functions for what all elements read.
+    Opened o;
+    const Unit *unit = plain_unit(
+        &o,
+        "def p(a: [5000][3]float) = a |> map(\\v -> let r = exp(v[0]) in let g = "
+        "exp(v[1]) in array(3, \\k -> if k == 0 then r + g else r - g))",
+        &gpu, 1);
+    assert_int_equal(unit->kernels.at[0]->locals.len, 2);
+    close_all(&o);
 }
 
 // Folds of long columns that a chain goes on with have kernels of their own, and parts.
@@ -360,6 +398,11 @@ static void test_deep_nests(void **state)
         "def p(a: [5][6][50][70]float) = array(5, \\i -> array(6, \\j -> array2(50, 70, "
         "\\k l -> a[i][j][k][l] * 2)))",
         "def p(a: [30][50][70]float) = a |> map3(\\x -> x * 2)");
+    // A layout between the maps comes after all of them.
+    same_space("def p(a: [5][6]float, b: [50][70]float) = a |> map(\\r -> b |> map(\\q -> "
+               "join(r |> map(\\x -> q |> map(\\y -> x * y)))))",
+               "def p(a: [5][6]float, b: [50][70]float) = a |> map(\\r -> b |> map(\\q -> "
+               "r |> map(\\x -> q |> map(\\y -> x * y))))");
     has_first("def p(a: [4][5000][70]float) = a |> map(\\p -> p |> transpose |> map(\\c -> "
               "reduce(max, c[0], c)))",
               "parts", "64");
@@ -484,6 +527,7 @@ int main(void)
         cmocka_unit_test(test_chains_have_names),
         cmocka_unit_test(test_tuples_of_stages),
         cmocka_unit_test(test_products_are_stages),
+        cmocka_unit_test(test_rows_by_place),
         cmocka_unit_test(test_batches_of_batches),
         cmocka_unit_test(test_folds_are_hoisted),
         cmocka_unit_test(test_names_within_rows),

@@ -332,18 +332,23 @@ bool names_number(const Expr *expr)
            !has_fold(expr->arg[0]);
 }
 
-int64_t chain_split(const Expr *map)
+// The first fold of a map's function that items may share, after names of numbers.
+static const Expr *fold_of_element(const Expr *map)
 {
     Path at = {0};
-    int64_t len;
     const Expr *body = map->fun ? map->fun->arg[0] : NULL;
     while (body && names_number(body))
         body = body->arg[1];
-    if (chain_depth(map) != 1 || type_holds_array(map->type->elem) ||
-        !path_to_fold(body, &at, chain_shares))
-        return 0;
-    const Expr *fold = path_find(body, &at);
-    return arith_is_const(fold->arg[1]->type->len, &len) ? len : 0;
+    return body && path_to_fold(body, &at, chain_shares) ? path_find(body, &at) : NULL;
+}
+
+int64_t chain_split(const Expr *map)
+{
+    int64_t len;
+    const Expr *fold = chain_depth(map) == 1 && !type_holds_array(map->type->elem)
+                           ? fold_of_element(map)
+                           : NULL;
+    return fold && arith_is_const(fold->arg[1]->type->len, &len) ? len : 0;
 }
 
 // Is the element of that map an index into rows?
@@ -420,10 +425,9 @@ bool folds_same(const Expr *map)
 {
     enum { ROWS_LEAST = 1024 };
     int64_t rows;
-    Path at = {0};
-    return map->type->elem->kind != T_ARRAY && arith_is_const(map->type->len, &rows) &&
-           rows >= ROWS_LEAST && path_to_fold(map->fun->arg[0], &at, chain_shares) &&
-           !depends_on(path_find(map->fun->arg[0], &at)->arg[1], map->fun->params[0]);
+    const Expr *fold = map->type->elem->kind != T_ARRAY ? fold_of_element(map) : NULL;
+    return fold && arith_is_const(map->type->len, &rows) && rows >= ROWS_LEAST &&
+           !depends_on(fold->arg[1], map->fun->params[0]);
 }
 
 bool reads_columns(const Expr *map)

@@ -15,6 +15,9 @@
 
 static bool has_window(const Expr *in, int dims)
 {
+    const bool repeated = expr_is(in, P_ARRAY); // along other dimensions
+    while (repeated && (expr_is(in, P_ARRAY) || in->kind == E_AT))
+        in = in->kind == E_AT ? in->arg[0] : in->fun->arg[0];
     while (expr_is(in, P_TRANSPOSE) || expr_is(in, P_GATHER) || expr_is(in, P_TAKE) ||
            expr_is(in, P_DROP))
         in = in->arg[in->narg - 1];
@@ -25,7 +28,8 @@ static bool has_window(const Expr *in, int dims)
 }
 
 // Maps of a map that folds nothing are one map. Folds of windows of the row itself are
-// those of a stencil; others may be of a product.
+// those of a stencil, and so are those of windows beside the row; others may be of a
+// product.
 static bool is_flat(const Expr *map)
 {
     const Expr *inner = is_map(map) ? map->fun->arg[0] : NULL;
@@ -33,6 +37,7 @@ static bool is_flat(const Expr *map)
     return !type || type->kind == T_ARRAY ||
            (has_fold(inner->fun->arg[0]) &&
             !((has_window(inner->arg[0], inner->dims) ||
+               has_window(map->arg[0], map->dims) ||
                (inner->dims > 1 && !is_chain_body(inner->fun->arg[0]))) &&
               expr_mentions(inner->arg[0], map->fun->params[0])));
 }

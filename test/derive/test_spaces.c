@@ -385,6 +385,12 @@ static void test_windows_in_batches(void **state)
         "map(\\q k -> q |> pad2(1, 1, 0) |> slide2(3, 1) |> map2(\\w -> zip(join(w), "
         "join(k)) |> map(*) |> reduce(+, 0))))",
         "border", "split");
+    // Each of several elements of a cell is one of the nest, whatever windows it folds.
+    has_first(
+        "def p(a: [50][70][16]float) = zip2(a, a |> pad2(1, 1, 0) |> slide2(3, 1)) |> "
+        "map2(\\c w -> c |> map(\\u -> reduce(+, 0, join(join(w)) |> map(\\v -> u * "
+        "v))))",
+        "bz", "4");
 }
 
 // Nests of more maps than work-items have dimensions have work-items along all of them, and

@@ -409,14 +409,33 @@ static bool turns_elements(const Expr *array)
            is_close(array->type->elem);
 }
 
-static bool depends_on(const Expr *array, const Param *element)
+// Is it the same for the neighbours of an element, as what maps around it are given?
+static bool repeats(const Expr *in)
 {
+    enum { LANES = 32 };
+    int64_t len;
+    const Expr *body = NULL;
+    for (in = expr_is(in, P_JOIN) ? in->arg[0] : in; expr_is(in, P_ARRAY) && in->dims == 1;
+         in = body)
+        if (!expr_is(body = in->fun->arg[0], P_ARRAY))
+            return arith_is_const(in->type->len, &len) && len >= LANES &&
+                   !expr_mentions(body, in->fun->params[0]);
+    return false;
+}
+
+// Does what is folded differ from one element of a map to the next?
+static bool depends_on(const Expr *array, const Expr *map)
+{
+    const Expr *in = map->arg[0];
+    const Param *element = map->fun->params[0];
     if (is_map(array))
-        return depends_on(array->arg[0], element);
+        return depends_on(array->arg[0], map);
+    if (array->kind == E_GET && expr_is_use(array->arg[0], element) && is_zip(in, 1))
+        return !repeats(in->arg[array->index]);
     if (!is_zip(array, 1))
         return expr_mentions(array, element);
     for (int i = 0; i < array->narg; i++)
-        if (depends_on(array->arg[i], element))
+        if (depends_on(array->arg[i], map))
             return true;
     return false;
 }
@@ -427,7 +446,7 @@ bool folds_same(const Expr *map)
     int64_t rows;
     const Expr *fold = map->type->elem->kind != T_ARRAY ? fold_of_element(map) : NULL;
     return fold && arith_is_const(map->type->len, &rows) && rows >= ROWS_LEAST &&
-           !depends_on(fold->arg[1], map->fun->params[0]);
+           !depends_on(fold->arg[1], map);
 }
 
 bool reads_columns(const Expr *map)

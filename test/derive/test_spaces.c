@@ -348,6 +348,30 @@ static void test_long_columns_are_apart(void **state)
     has_first(chain, "parts", "64");
 }
 
+// Outputs that fold the same rows at places near theirs are an item's each, whose folds
+// have parts, whatever has a name before the fold and whether there are several such
+// arrays.
+static void test_same_rows(void **state)
+{
+    (void)state;
+    static const char *const rest[] = {"g: [4000][2000]float) = stack(g)",
+                                       "g: [3][4000][2000]float) = g |> map(stack)"};
+    for (int i = 0; i < COUNTOF(rest); i++) {
+        AutoArena *arena = arena_new();
+        Opened o;
+        plain_unit(
+            &o,
+            arena_printf(arena,
+                         "def stack(g: [4000][2000]float) = array(2000, \\k -> let t = "
+                         "0.5 * float(k) in reduce(+, 0, array(4000, \\h -> let i = "
+                         "int(t * float(h)) in if i < 2000 then g[h][i] else 0.0)) / "
+                         "4000)\ndef p(%s",
+                         rest[i]),
+            &gpu, 2);
+        close_all(&o);
+    }
+}
+
 // What is done with a fold, or with its components, does not matter for its parts; nor do
 // names and conditions in its function.
 static void test_named_folds_have_parts(void **state)
@@ -540,6 +564,7 @@ int main(void)
         cmocka_unit_test(test_named_loops),
         cmocka_unit_test(test_few),
         cmocka_unit_test(test_long_columns_are_apart),
+        cmocka_unit_test(test_same_rows),
         cmocka_unit_test(test_named_folds_have_parts),
         cmocka_unit_test(test_windows_in_batches),
         cmocka_unit_test(test_deep_nests),

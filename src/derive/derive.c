@@ -417,13 +417,29 @@ static bool has_terms(const Expr *product, int64_t parts)
     return terms <= 1 || terms >= 8 * parts;
 }
 
+// The map of the parts that the folds of a map have, which is no product, and that of what
+// they give.
+static void derive_parts(DeriveWalk *w, Path at, int64_t parts)
+{
+    enum { ITEM_PARTS = 256 }; // that an item joins
+    const bool blocks = w->blocks;
+    const Path each = walk_below(w, at, 0), whole = walk_below(w, at, 1);
+    w->blocks = false;
+    if (!derive_parts_by_groups(w, each))
+        derive_map(w, each);
+    w->blocks = blocks;
+    if (parts <= ITEM_PARTS || !derive_by_group(w, whole))
+        derive_map(w, whole);
+}
+
 // The folds of a map, or of a product, in parts, which another map folds.
 static bool derive_fold_parts(DeriveWalk *w, Path at)
 {
-    enum { NUMBERS_MOST = 4, ITEM_PARTS = 256 }; // whose uses double; that an item joins
-    const int64_t parts = w->parts;
-    const bool product = parts > 1 && !w->deep && is_product(walk_node(w, at)) &&
-                         has_terms(walk_node(w, at), parts);
+    enum { NUMBERS_MOST = 4 }; // whose uses double
+    const int64_t of_product = w->parts, of_folds = w->fold_parts;
+    const bool product = of_product > 1 && !w->deep && is_product(walk_node(w, at)) &&
+                         has_terms(walk_node(w, at), of_product);
+    const int64_t parts = product ? of_product : of_folds;
     Path fold = walk_inside(w, at, 1 + product);
     if (w->deep || !(product || chain_parts(w, walk_node(w, at))))
         return false;
@@ -439,16 +455,16 @@ static bool derive_fold_parts(DeriveWalk *w, Path at)
                       found && walk_apply(w, product ? RULE_PRODUCT_SPLIT : RULE_FOLD_SPLIT,
                                           at, &parts, 1)))
         return false;
-    w->parts = 1;
+    w->parts = w->fold_parts = 1;
     at = walk_last_let(w, at);
-    if (product || !derive_parts_by_groups(w, walk_below(w, at, 0)))
+    if (product) {
         derive_map(w, walk_below(w, at, 0));
-    const Path whole = walk_below(w, at, 1);
-    if (product)
-        derive_nested(w, whole, 2);
-    else if (parts <= ITEM_PARTS || !derive_by_group(w, whole))
-        derive_map(w, whole);
-    w->parts = parts;
+        derive_nested(w, walk_below(w, at, 1), 2);
+    } else {
+        derive_parts(w, at, parts);
+    }
+    w->parts = of_product;
+    w->fold_parts = of_folds;
     return true;
 }
 
@@ -555,16 +571,16 @@ enum { PARTS_TOGETHER = 16 };
 // as every fold is.
 static void walk_columns(DeriveWalk *w, Path at, bool root, bool of_parts)
 {
-    int64_t parts = w->parts;
+    int64_t parts = w->fold_parts;
     bool rows = w->rows;
     if (of_parts) { // by items, each a few of them
-        w->parts = PARTS_TOGETHER;
+        w->fold_parts = PARTS_TOGETHER;
         w->rows = false;
     }
     if (!root)
         walk_apply_plain(w, RULE_TO_GLOBAL, at);
     derive_map(w, root ? at : walk_below(w, at, 0));
-    w->parts = parts;
+    w->fold_parts = parts;
     w->rows = rows;
 }
 
@@ -784,6 +800,7 @@ static DeriveWalk walk_of(const Derivation *d, const Point *point)
              : derive_word(d, point, "keys", "all") ? KEYS_ALL
                                                     : KEYS_ITEM;
     w.parts = derive_param(d, point, "parts");
+    w.fold_parts = own_parts(d) ? parts_to_fill(&d->shape) : w.parts;
     if (space_find(d->space, "share") >= 0)
         w.share = space_int(d->space, point, "share");
     w.steps = derive_param(d, point, "walk");

@@ -296,8 +296,8 @@ bool chain_parts(const DeriveWalk *w, const Expr *map)
 {
     enum { LONG_LEAST = 2048 };
     int64_t length = chain_split(map);
-    return length && w->parts > 1 &&
-           (!w->near || reads_columns(map) || length / w->parts >= LONG_LEAST);
+    return length && w->fold_parts > 1 &&
+           (!w->near || reads_columns(map) || length / w->fold_parts >= LONG_LEAST);
 }
 
 // Prefixes of whole arrays ----------------------------------------------------------------
@@ -390,7 +390,7 @@ static Path derive_part_items(DeriveWalk *w, Path at, bool results)
 // item takes a part of a column.
 static bool derive_scan_columns(DeriveWalk *w, Path at)
 {
-    int64_t len = scan_row_length(walk_node(w, at)), parts = w->parts;
+    int64_t len = scan_row_length(walk_node(w, at)), parts = w->fold_parts;
     int64_t part = (len + parts - 1) / MAX(parts, 1);
     if (parts < 2 || part < 2 || !reads_columns(walk_node(w, at)))
         return false;

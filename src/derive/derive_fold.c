@@ -109,7 +109,7 @@ static bool has_part(const Shape *s, int64_t parts)
 static int64_t parts_most(const Shape *s)
 {
     enum { MOST = 256, OF_PREFIXES = 1024, OF_FEW = 4096, FEW = 1024 };
-    const bool few = s->columns && !s->product && s->folds && s->folds < FEW;
+    const bool few = s->columns && s->folds && s->folds < FEW;
     return few ? OF_FEW : s->scan_columns ? OF_PREFIXES : MOST;
 }
 
@@ -379,18 +379,33 @@ bool derive_fold_first(const Derivation *d, int i, Point *point)
 
 enum { HELD_MOST = 64 }; // elements of a part that an item can hold in registers
 
-// As many as fill a GPU: of items where these read neighbouring columns, else of groups,
-// which have enough to do each.
+// Parts of a fold that fill a GPU: of items where these read neighbouring columns, else of
+// groups, which have enough to do each.
+int64_t parts_to_fill(const Shape *s)
+{
+    const int64_t wanted = s->columns ? 1 << 18 : 1 << 10, most = parts_most(s);
+    const int64_t least = s->scan_columns ? 8 : s->columns ? 16 : 2048;
+    // Beside a product no part of a prefix looks back: an item goes through all they give.
+    const bool through = s->product && s->scan_columns;
+    int64_t parts = 1;
+    for (int64_t n = 4; n <= most && n * (through ? n : least) <= s->fold &&
+                        (s->folds * n < 4 * wanted ||
+                         (s->scan_columns && s->fold > n * HELD_MOST / 8));
+         n *= 4)
+        parts = n;
+    return parts;
+}
+
+bool own_parts(const Derivation *d)
+{
+    return d->shape.product && !d->device.is_cpu && d->program->math != MATH_STRICT;
+}
+
 static void choose_parts(const Derivation *d, Point *point)
 {
-    int64_t wanted = d->shape.columns ? 1 << 18 : 1 << 10;
-    int64_t least = d->shape.scan_columns ? 8 : d->shape.columns ? 16 : 2048;
-    for (int64_t parts = 4;
-         d->shape.folds * parts < 4 * wanted ||
-         (d->shape.scan_columns && d->shape.fold > parts * HELD_MOST / 8);
-         parts *= 4)
-        if (parts * least > d->shape.fold || !set_number(d, point, "parts", parts))
-            return;
+    int64_t parts = parts_to_fill(&d->shape);
+    while (parts > 1 && !set_number(d, point, "parts", parts))
+        parts /= 4;
 }
 
 // Long prefixes that a group holds leave room for few groups, which have more items then.
@@ -418,6 +433,7 @@ static void fold_plain_parts(const Derivation *d, Point *point)
     if (!has_folds(&d->shape) || d->device.is_cpu)
         return;
     if (d->shape.product) { // its groups do the rows beside it, too
+        set_number(d, point, "groups", groups_for(d, 1024));
         space_set(d->space, point, "fold", d->shape.columns ? "near" : "group");
         if (!space_valid(d->space, point))
             space_set(d->space, point, "fold", "item");

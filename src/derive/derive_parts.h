@@ -146,6 +146,9 @@ bool has_long_scan(const Derivation *derivation);
 // Parts of each fold or prefix, at least so long each and of so many elements together;
 // what has some already keeps them.
 void add_parts(Derivation *derivation);
+// Beside a product folds and prefixes have parts of their own number, which fill a GPU.
+bool own_parts(const Derivation *derivation);
+int64_t parts_to_fill(const Shape *shape);
 // Parameters of reductions and of folds of rows.
 void add_fold_params(Derivation *derivation, Diags *diags);
 // How many groups share a reduction. Needs: add_fold_params came before.

@@ -54,7 +54,8 @@ typedef struct {
     int64_t items, each; // of a fold or prefix that a group shares: who is given so many
     int64_t steps;       // that an item walks
     int64_t fused, cols, strip; // steps of a kernel, columns and rows of a stream
-    int64_t parts;              // of each fold under a map, for groups
+    int64_t parts;              // of the fold of each product, for groups
+    int64_t fold_parts;         // of each other fold under a map, or prefix of columns
     KeysBy keys;
     int64_t copies;    // of the array that the items of a group share
     int64_t keyed;     // keyed folds that a group does side by side

@@ -244,6 +244,11 @@ static void test_plain_is_parallel(void **state)
         {"def p(x: [100][40000]float) = map(reduce(+, 0), x)", RULE_REDUCE_LCL},
         {"def p(x: [1000][1000]float) = map(reduce(+, 0), transpose(x))", RULE_FOLD_SPLIT},
         {"def p(x: [4][100000]float) = map(reduce(+, 0), x)", RULE_FOLD_SPLIT},
+        // Beside a product, whose fold is too short for parts.
+        {"def p(x: [9000][99]float, a: [2000][64]float) = (map(reduce(+, 0), "
+         "transpose(x)), array2(2000, 2000, \\i j -> reduce(+, 0, array(64, \\k -> "
+         "a[i][k] * a[j][k]))))",
+         RULE_FOLD_SPLIT},
         {"def p(x: [1000][64]float) = reduce(\\s r -> map(+, zip(s, r)), array(64, \\j -> "
          "0.0), x)",
          RULE_FOLD_SPLIT},

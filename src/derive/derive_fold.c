@@ -433,7 +433,7 @@ static void fold_plain_parts(const Derivation *d, Point *point)
     if (!has_folds(&d->shape) || d->device.is_cpu)
         return;
     if (d->shape.product) { // its groups do the rows beside it, too
-        set_number(d, point, "groups", groups_for(d, 1024));
+        set_number(d, point, "groups", MAX(groups_for(d, 1024), 64));
         space_set(d->space, point, "fold", d->shape.columns ? "near" : "group");
         if (!space_valid(d->space, point))
             space_set(d->space, point, "fold", "item");
@@ -542,18 +542,22 @@ static void set_strip_items(const Derivation *d, Point *point)
 
 void strips_plain(const Derivation *d, Point *point)
 {
-    if (d->device.is_cpu || !d->shape.walks)
+    const Shape *shape = &d->shape;
+    if (d->device.is_cpu || !shape->walks)
         return;
-    if (!d->shape.turned) {
-        if (!has_folds(&d->shape))
+    if (!shape->turned && !shape->alone) {
+        if (!has_folds(shape))
             set_values(d, point, "strip=32 stages=3 load=ahead lx=32 ly=1 lz=1");
         return;
     }
     const Point before = *point;
     set_values(d, point, "bx=1 cx=1 vec=1");
     set_strip_items(d, point);
-    set_turned(d, 0, point);
-    if (!space_valid(d->space, point))
+    if (shape->turned)
+        set_turned(d, 0, point);
+    else
+        set_values(d, point, "lx=64 strip=16 stages=1 load=now");
+    if (!space_valid(d->space, point) || space_find(d->space, "strip") < 0)
         *point = before;
 }
 

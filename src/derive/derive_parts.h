@@ -48,6 +48,7 @@ typedef struct {
     bool lines;             // chains go along rows, whose elements are neighbours
     bool long_rows;         // prefixes of rows that a group cannot hold, or of few
     bool walks;             // an item may go through a row of its own
+    bool alone;             // it does in some chain, as all items of a group would
     bool turned;            // or through a column, of which it makes a row
     int back;               // while the shape is found: transpositions around
     bool near;              // items of a chain read neighbours

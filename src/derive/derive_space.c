@@ -191,6 +191,7 @@ static void note_map(Shape *shape, Expr *map)
     if (chain_depth(map)) {
         shape->near |= reads_near(map);
         shape->held |= chain_holds(map);
+        shape->alone |= chain_goes_alone(map);
         shape->held_rows |= reads_held_rows(map);
         note_folds(shape, map);
         note_scan_rows(shape, map);

@@ -397,6 +397,19 @@ static bool is_turned(const Expr *array)
                                          : is_map(array) && is_turned(array->arg[0]);
 }
 
+static bool goes_alone(const Expr *expr)
+{
+    bool alone = fold_is_long(expr, INNER_MOST + 1) && !reduce_shares(expr);
+    for (int i = 0; i < expr->narg && !alone; i++)
+        alone = goes_alone(expr->arg[i]);
+    return alone;
+}
+
+bool chain_goes_alone(const Expr *map)
+{
+    return goes_alone(chain_map(map)->fun->arg[0]);
+}
+
 bool turns_array(const Expr *expr)
 {
     return expr_is(is_map(expr) && expr->dims == 1 ? expr->fun->arg[0] : expr, P_TRANSPOSE);

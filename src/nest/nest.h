@@ -71,6 +71,8 @@ bool reads_columns(const Expr *map);
 bool folds_same(const Expr *map);
 // Would an item go through a long row, where each element needs what came of the last?
 bool walks_rows(const Expr *map);
+// Does the function of a chain fold a row so, which each item of a group would do?
+bool chain_goes_alone(const Expr *map);
 // The same, or through a long column.
 bool walks_lines(const Expr *map);
 // Does it turn an array, or each element of one?

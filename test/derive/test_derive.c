@@ -526,6 +526,10 @@ static void test_rows_by_lanes(void **state)
         {"def p(x: [1000][384]float) = map(reduce(+, 0), x)", true, true, false},
         {"def p(x: [1000][9000]float) = map(reduce(max, 0), x)", true, false, true},
         {"def p(x: [1000][40]float) = map(reduce(+, 0), x)", true, false, false},
+        // An item goes through a row where each of a group's would.
+        {"def p(x: [1000][384]float) = map(\\r -> let m = reduce(+, 0, r) in reduce(\\s v "
+         "-> 0.5 * s * s + v, m, r), x)",
+         true, false, false},
     };
     for (int i = 0; i < COUNTOF(known); i++) {
         Opened x = {.arena = arena_new()};

@@ -251,27 +251,6 @@ static int64_t length_along(const Type *type, int k)
     return type->kind == T_ARRAY && arith_is_const(type->len, &length) ? length : 0;
 }
 
-Path walk_below_lets(DeriveWalk *w, Path at)
-{
-    while (!w->deep && walk_node(w, at)->kind == E_LET)
-        at = walk_below(w, at, 1);
-    return at;
-}
-
-Path walk_last_let(DeriveWalk *w, Path at)
-{
-    at = walk_below_lets(w, at);
-    at.n--;
-    return at;
-}
-
-Path walk_map_below(DeriveWalk *w, Path at)
-{
-    while (!w->deep && !is_map(walk_node(w, at)))
-        at = walk_below(w, at, 0);
-    return at;
-}
-
 // Outputs of items that know no group: strided ones are as far apart as there are items.
 static void derive_any_group(DeriveWalk *w, const Nest *nest, Path at)
 {
@@ -806,7 +785,7 @@ static DeriveWalk walk_of(const Derivation *d, const Point *point)
     w.steps = derive_param(d, point, "walk");
     w.stream = derive_word(d, point, "scheme", "stream");
     w.shuffle = d->device.shuffle;
-    w.host = !has_items(d);
+    w.host = d->device.is_cpu || !has_items(d);
     w.one_pass = derive_word(d, point, "prefix", "lookback");
     w.strips = space_find(d->space, "strip") >= 0 && derive_param(d, point, "strip") > 0;
     w.lists = derive_word(d, point, "lists", "tiles");

@@ -130,6 +130,7 @@ void cover_apart(const Derivation *d, Point *point)
 
 void cover_plain(const Derivation *d, Point *point)
 {
+    enum { GROUPS_LEAST = 2048 };
     int param = space_find(d->space, "cover");
     if (param < 0 || d->pipeline->by_points < 0)
         return;
@@ -137,6 +138,9 @@ void cover_plain(const Derivation *d, Point *point)
     point->choice[param] = (int16_t)d->pipeline->by_points;
     if (!space_valid(d->space, point))
         point->choice[param] = apart;
+    // As many parts of folds as fill a GPU, where another kernel folds them.
+    for (int64_t turns = 8; turns * GROUPS_LEAST * 256 <= d->shape.whole; turns *= 2)
+        set_number(d, point, "turns", turns);
 }
 
 bool cover_choose(const Derivation *d, Point *point, int cover, bool local)

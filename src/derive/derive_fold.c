@@ -388,9 +388,9 @@ int64_t parts_to_fill(const Shape *s)
     // Beside a product no part of a prefix looks back: an item goes through all they give.
     const bool through = s->product && s->scan_columns;
     int64_t parts = 1;
-    for (int64_t n = 4; n <= most && n * (through ? n : least) <= s->fold &&
-                        (s->folds * n < 4 * wanted ||
-                         (s->scan_columns && s->fold > n * HELD_MOST / 8));
+    for (int64_t n = 4;
+         n <= most && n * (through ? n : least) <= s->fold &&
+         (s->folds * n < 4 * wanted || (s->scan_columns && s->fold > n * HELD_MOST / 8));
          n *= 4)
         parts = n;
     return parts;

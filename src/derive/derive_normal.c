@@ -832,6 +832,7 @@ void derive_normalise(DeriveWalk *w, Path at)
     name_folds_beside(w, at);
     hoist_folds(w, at, true, true);
     derive_join_tables(w, at);
+    derive_join_folds(w, at);
     find_axes(w->r.expr, &w->axes);
     normal_at(w, at, true);
     derive_turn_result(w, walk_below_lets(w, at));

@@ -95,3 +95,24 @@ Path join_inner(DeriveWalk *w, Path at)
                ? walk_below(w, at, 0)
                : at;
 }
+
+Path walk_below_lets(DeriveWalk *w, Path at)
+{
+    while (!w->deep && walk_node(w, at)->kind == E_LET)
+        at = walk_below(w, at, 1);
+    return at;
+}
+
+Path walk_last_let(DeriveWalk *w, Path at)
+{
+    at = walk_below_lets(w, at);
+    at.n--;
+    return at;
+}
+
+Path walk_map_below(DeriveWalk *w, Path at)
+{
+    while (!w->deep && !is_map(walk_node(w, at)))
+        at = walk_below(w, at, 0);
+    return at;
+}

@@ -47,12 +47,21 @@ bool has_items(const Derivation *d)
     return !target || target_has_threads(target);
 }
 
+// Numbers, or windows of them, element by element.
+static bool gives_numbers(const Expr *in)
+{
+    bool all = is_zip(in, 1);
+    for (int i = 0; all && i < in->narg; i++)
+        all = gives_numbers(in->arg[i]);
+    return all || is_window(in, 1) || !type_holds_array(in->type->elem);
+}
+
 bool together_parts(const Derivation *d, const Point *point, const Expr *map,
                     Together *parts)
 {
     int64_t lanes = derive_param(d, point, "lanes"), items = 1, len;
     const Type *in = map->arg[0]->type->elem, *out = map->type->elem;
-    bool scalars = !type_holds_array(in) && !type_holds_array(out);
+    bool scalars = gives_numbers(map->arg[0]) && !type_holds_array(out);
     bool groups = scalars ? has_items(d) : by_groups(d, point);
     if (groups)
         items = derive_number(d, point, "l", 0);
@@ -257,4 +266,107 @@ bool folds_parts(const DeriveWalk *w, const Expr *expr)
         if (expr_mentions(expr, w->unstored.together.at[i].param))
             return true;
     return false;
+}
+
+// Folds of one array -----------------------------------------------------------------
+
+// An array that both what one fold folds and another array are made of, by maps and zips;
+// NULL: there is none.
+static const Expr *shared_array(const Expr *in, const Expr *other)
+{
+    const Expr *found = NULL;
+    if (is_map(in))
+        return shared_array(in->arg[0], other);
+    for (int i = 0; is_zip(in, 1) && i < in->narg && !found; i++)
+        found = shared_array(in->arg[i], other);
+    if (is_zip(in, 1))
+        return found;
+    if (is_map(other) || is_zip(other, 1))
+        return shared_array(other, in) ? in : NULL;
+    return expr_equal(in, other) ? in : NULL;
+}
+
+static bool mentions_any(const Expr *expr, const Param *const *names, int n)
+{
+    bool found = false;
+    for (int i = 0; i < n && !found; i++)
+        found = expr_mentions(expr, names[i]);
+    return found;
+}
+
+// Does a map make the array, or go through it and wait for no fold of it? Then folds are
+// done where that is (derive_together.c).
+static bool has_pass(const Expr *let, const Expr *array)
+{
+    enum { WAITING = 64 };
+    const Param *waits[WAITING];
+    int n = 0;
+    for (; let->kind == E_LET && n < WAITING; let = let->arg[1]) {
+        const Expr *value = let->arg[0];
+        const bool waiting = mentions_any(value, waits, n);
+        if (is_map(value) && value->dims == 1 && !waiting &&
+            (expr_is_use(array, let->param) || shared_array(value->arg[0], array)))
+            return true;
+        if (waiting || (expr_is(value, P_REDUCE) && shared_array(value->arg[1], array)))
+            waits[n++] = let->param;
+    }
+    return false;
+}
+
+// Moves the let at a position up to another one, unless something between needs it not to.
+static bool move_up(DeriveWalk *w, Path at, int to)
+{
+    while (at.n > to) {
+        at.n--;
+        if (!walk_apply_plain(w, RULE_LET_SWAP, at))
+            return false;
+    }
+    return true;
+}
+
+static bool is_whole_fold(const Expr *let)
+{
+    return let->kind == E_LET && expr_is(let->arg[0], P_REDUCE) &&
+           type_is_scalar(let->arg[0]->type);
+}
+
+// Folds have names of their own, and fold maps of what is joined.
+static void name_all_folds(DeriveWalk *w, Path at)
+{
+    const int64_t any = 0;
+    while (!w->deep && (walk_apply(w, RULE_NAME_FOLD, at, &any, 1) ||
+                        walk_node(w, at)->kind == E_LET)) {
+        const bool fold = is_whole_fold(walk_node(w, at));
+        Path in = walk_below(w, walk_below(w, at, 0), 1);
+        while (fold && walk_apply_plain(w, RULE_LAYOUT_OF_MAP, in)) {
+            in = walk_below(w, in, 0);
+            walk_apply_plain(w, RULE_JOIN_ZIP, in);
+        }
+        at = walk_below(w, at, 1);
+    }
+}
+
+// Of folds that read one array, as means and extremes of it, each that needs none of the
+// others is folded with them.
+void derive_join_folds(DeriveWalk *w, Path at)
+{
+    const Rewriter before = rewriter_hold(&w->r);
+    const Path lets = at;
+    bool joined = false;
+    name_all_folds(w, at);
+    for (; !w->deep && walk_node(w, at)->kind == E_LET; at = walk_below(w, at, 1)) {
+        int64_t n = 1;
+        const Expr *first = walk_node(w, at);
+        Path next = walk_below(w, at, 1);
+        for (; is_whole_fold(first) && !w->deep && walk_node(w, next)->kind == E_LET;
+             next = walk_below(w, next, 1)) {
+            const Expr *let = walk_node(w, next), *array = NULL;
+            if (is_whole_fold(let))
+                array = shared_array(first->arg[0]->arg[1], let->arg[0]->arg[1]);
+            n += array && !has_pass(walk_node(w, lets), array) &&
+                 move_up(w, next, at.n + (int)n);
+        }
+        joined |= n > 1 && walk_apply(w, RULE_LET_TUPLE, at, &n, 1);
+    }
+    rewriter_end(&w->r, &before, joined);
 }

@@ -130,8 +130,19 @@ const View *let_place(Lower *l, const Expr *let, const Env *env, const View *out
     return any ? view_tuple(l, type, item) : NULL;
 }
 
+// Split and joined arrays have their elements in the same order.
+static const View *under_rows(const View *view)
+{
+    while (view->kind == V_LAYOUT && view->dims == 1 &&
+           (view->pattern == P_SPLIT || view->pattern == P_JOIN))
+        view = view->src;
+    return view;
+}
+
 bool in_place(const View *from, const View *out)
 {
+    from = under_rows(from);
+    out = under_rows(out);
     bool same = from->kind == out->kind;
     for (int i = 0; same && from->kind == V_TUPLE && i < type_tuple_of(from->type)->n; i++)
         same = in_place(from->item[i], out->item[i]);

@@ -91,13 +91,22 @@ static int add_cover(Pipeline *p, CoverUnit *unit, int n)
     return at;
 }
 
+// Is it a fold to a number of what a kernel makes element by element, and stores?
+static bool is_sum(const Pipeline *p, Calls set, int made, int fold)
+{
+    const Expr *map = p->stage[made].expr, *sum = p->stage[fold].expr;
+    return p->stage[made].is_map && map->dims == 1 && type_is_scalar(sum->type) &&
+           folds_together(sum) && pipeline_stores(p, set, made);
+}
+
 // Does a kernel of the set compute what it does not store once for each reader's point?
 static bool reads_points(const Pipeline *p, Calls set)
 {
     for (int v = set.first; v < pipeline_end(set); v++)
         for (int u = v + 1; calls_have(set, v) && u < pipeline_end(set); u++) {
             const StageRead *read = calls_have(set, u) ? pipeline_read(p, u, v) : NULL;
-            if (read && (read->kind != READ_POINT || !p->stage[u].is_map ||
+            if (read && (read->kind != READ_POINT ||
+                         !(p->stage[u].is_map || is_sum(p, set, v, u)) ||
                          hides_product(p->stage[v].expr, p->stage[u].expr)))
                 return false;
         }

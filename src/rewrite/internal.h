@@ -23,6 +23,8 @@ Expr *fold_like(Rewrite *rw, const Expr *fold, Pattern p, Expr *in);
 Expr *arith_of(Rewrite *rw, Op op, Expr *a, int64_t b); // a op b
 Expr *make_reduce(Rewrite *rw, Pattern p, Expr *fun, Expr *init, Expr *in);
 Expr *make_zip(Rewrite *rw, int dims, Expr **part, int n);
+// The same fold, of what a map makes: by an operation if it adds up something of elements.
+Expr *fold_of_map(Rewrite *rw, const Expr *reduce);
 // More elements of that value: two numbers for each dimension, before and behind.
 Expr *make_pad(Rewrite *rw, int dims, const Arith *const *nums, Expr *value, Expr *in);
 // What a fold folds, or is to, with k neutral elements more.

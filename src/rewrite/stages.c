@@ -241,46 +241,74 @@ Expr *rule_zipIndex(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 // Several maps as one -------------------------------------------------------------------
 
-static bool like_maps(Rewrite *rw, const Expr *a, const Expr *b)
+static bool is_sum(const Expr *expr)
 {
-    if (!expr_is(a, P_MAP) || !is_dims(b, P_MAP, a->dims))
+    return expr_is(expr, P_REDUCE) && combined(expr->fun, -1) >= 0 && reduce_shares(expr);
+}
+
+// Are they maps, or folds by operations, that go through as many elements?
+static bool are_alike(Rewrite *rw, const Expr *a, const Expr *b)
+{
+    const bool folds = is_sum(a) && is_sum(b);
+    if (!folds && (!expr_is(a, P_MAP) || !is_dims(b, P_MAP, a->dims)))
         return false;
-    for (int k = 0; k < a->dims; k++)
-        if (!arith_equal(rw->ir->arith, len_of(a, k), len_of(b, k)))
+    for (int k = 0; k < (folds ? 1 : a->dims); k++)
+        if (!arith_equal(rw->ir->arith, len_of(folds ? a->arg[1] : a, k),
+                         len_of(folds ? b->arg[1] : b, k)))
             return false;
     return true;
 }
 
 // The values of n lets, each without the names before it: what they stand for is computed
-// again. Returns what follows the lets; NULL if they do not fit.
+// again. Of folds, which need none of the others, the maps that they fold. Returns what
+// follows the lets; NULL if they do not fit.
 static const Expr *values_of(Rewrite *rw, const Expr *at, int n, const Expr **map,
-                             Param **name)
+                             const Expr **fold, Param **name)
 {
     const Expr *expr = at;
     for (int i = 0; i < n; i++, expr = expr->arg[1]) {
-        if (expr->kind != E_LET || !like_maps(rw, at->arg[0], expr->arg[0]))
+        if (expr->kind != E_LET || !are_alike(rw, at->arg[0], expr->arg[0]))
             return NULL;
         map[i] = expr->arg[0];
         name[i] = expr->param;
+        fold[i] = is_sum(map[i]) ? fold_of_map(rw, map[i]) : NULL;
         for (int k = i - 1; k >= 0; k--)
-            if (expr_mentions(map[i], name[k]))
+            if (expr_mentions(map[i], name[k]) && fold[i])
+                return NULL;
+            else if (expr_mentions(map[i], name[k]))
                 map[i] = expr_replace(rw->ir, map[i], name[k], map[k]);
+        map[i] = fold[i] ? fold[i]->arg[1] : map[i];
     }
     return expr;
 }
 
+// One fold of tuples instead of several.
+static Expr *fold_tuples(Rewrite *rw, const Expr *const *fold, int n, Expr *in)
+{
+    Param *a = fresh(rw, "a"), *b = fresh(rw, "b");
+    Expr *sum[PARTS_MAX], *init[PARTS_MAX];
+    for (int i = 0; i < n; i++) {
+        const Expr *both[] = {expr_get(rw->ir, use(rw, a), i),
+                              expr_get(rw->ir, use(rw, b), i)};
+        sum[i] = call_all(rw, fold[i]->fun, both);
+        init[i] = start_value(rw, fold[i]->arg[0]);
+    }
+    Expr *f = expr_lambda(rw->ir, (Param *[]){a, b}, 2, expr_tuple(rw->ir, sum, n));
+    return make_reduce(rw, P_REDUCE, f, expr_tuple(rw->ir, init, n), in);
+}
+
 Expr *rule_letTuple(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    const Expr *map[PARTS_MAX];
+    const Expr *map[PARTS_MAX] = {NULL}, *fold[PARTS_MAX] = {NULL}, *of[PARTS_MAX];
     Param *name[PARTS_MAX];
     int n = (int)MIN(args->at[0], PARTS_MAX + 1);
     if (at->kind != E_LET || n < 2 || n > PARTS_MAX)
         return NULL;
-    const Expr *rest = values_of(rw, at, n, map, name), *of[PARTS_MAX];
+    const Expr *rest = values_of(rw, at, n, map, fold, name);
     Expr *item[PARTS_MAX];
     if (!rest)
         return NULL;
-    Parts parts = {.dims = at->arg[0]->dims};
+    Parts parts = {.dims = map[0]->dims};
     for (int i = 0; i < n; i++)
         add_parts(&parts, map[i]->arg[0]);
     if (parts.full)
@@ -288,13 +316,12 @@ Expr *rule_letTuple(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Param *e = fresh(rw, "e"), *all = fresh(rw, at->param->name);
     for (int i = 0; i < n; i++)
         item[i] = call(rw, map[i]->fun, element_of(rw, &parts, map[i]->arg[0], e));
-    Expr *body = expr_tuple(rw->ir, item, n);
-    Expr *value = make_map(rw, parts.dims, make_lambda(rw, e, body), zip_of(rw, &parts));
-    for (int i = 0; i < n; i++) {
-        Param *t = fresh(rw, "t");
-        Expr *field = make_lambda(rw, t, expr_get(rw->ir, use(rw, t), i));
-        of[i] = make_map(rw, parts.dims, field, use(rw, all));
-    }
+    Expr *f = make_lambda(rw, e, expr_tuple(rw->ir, item, n));
+    Expr *value = make_map(rw, parts.dims, f, zip_of(rw, &parts));
+    value = fold[0] ? fold_tuples(rw, fold, n, value) : value;
+    for (int i = 0; i < n; i++)
+        of[i] = fold[0] ? expr_get(rw->ir, use(rw, all), i)
+                        : component_of_all(rw, use(rw, all), parts.dims, i);
     return expr_let(rw->ir, all, value, rest_with(rw, rest, name, of, n));
 }
 

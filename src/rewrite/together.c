@@ -6,16 +6,21 @@
 
 #include "rewrite/internal.h"
 
+Expr *fold_of_map(Rewrite *rw, const Expr *reduce)
+{
+    Expr *fold = rule_reduceFission(rw, reduce, NULL);
+    fold = fold ? fold : copy_of(rw, reduce);
+    if (!expr_is(fold->arg[1], P_MAP))
+        fold->arg[1] = make_map(rw, 1, make_identity(rw), fold->arg[1]);
+    return fold;
+}
+
 // A name for what a fold folds, as a map, so that it is a stage like others.
 Expr *rule_nameFolded(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     if (!expr_is(at, P_REDUCE) || !at_host(rw))
         return NULL;
-    Expr *fold = rule_reduceFission(rw, at, args);
-    fold = fold ? fold : copy_of(rw, at);
-    Expr *in = fold->arg[1];
-    if (!expr_is(in, P_MAP))
-        in = make_map(rw, 1, make_identity(rw), in);
+    Expr *fold = fold_of_map(rw, at), *in = fold->arg[1];
     Param *each = fresh(rw, "each");
     return expr_let(rw->ir, each, in,
                     make_reduce(rw, P_REDUCE, fold->fun, fold->arg[0], use(rw, each)));
@@ -165,9 +170,7 @@ static Expr *rows_of(Rewrite *rw, int64_t n, Expr *in)
 static Expr *component(Rewrite *rw, const Made *m, Param *e, int k)
 {
     Expr *made = call(rw, m->let->arg[0]->fun, use(rw, e));
-    if (!m->tuple)
-        return made;
-    return made->kind == E_TUPLE ? made->arg[k] : expr_get(rw->ir, made, k);
+    return made->kind == E_TUPLE ? made->arg[k] : part_of_value(rw, made, k, m->n);
 }
 
 // The function for rows of so many elements: a row of each component.

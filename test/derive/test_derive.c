@@ -244,6 +244,15 @@ static void test_plain_is_parallel(void **state)
         {"def p(x: [100][40000]float) = map(reduce(+, 0), x)", RULE_REDUCE_LCL},
         {"def p(x: [1000][1000]float) = map(reduce(+, 0), transpose(x))", RULE_FOLD_SPLIT},
         {"def p(x: [4][100000]float) = map(reduce(+, 0), x)", RULE_FOLD_SPLIT},
+        // Of one array at once; with a stage, also one of windows.
+        {"def p(x: [99999]float) = let m = reduce(+, 0, x) / 99999 in (m, reduce(max, 0, "
+         "x), sqrt(reduce(\\s v -> s + v * v, 0.0, x) - m * m))",
+         RULE_LET_TUPLE},
+        {"def p(x: [65536]float) = (map(\\v -> 2 * v, x), reduce(+, 0, x))",
+         RULE_FOLD_TOGETHER},
+        {"def p(x: [65536]float) = let q = x |> pad(1, 1, 0.0) |> slide(3, 1) |> map(\\w "
+         "-> w[0] - w[2]) in (q, reduce(+, 0, map(*, zip(x, q))))",
+         RULE_FOLD_TOGETHER},
         // Beside a product, whose fold is too short for parts.
         {"def p(x: [9000][99]float, a: [2000][64]float) = (map(reduce(+, 0), "
          "transpose(x)), array2(2000, 2000, \\i j -> reduce(+, 0, array(64, \\k -> "

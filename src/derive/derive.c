@@ -423,6 +423,8 @@ static bool derive_fold_parts(DeriveWalk *w, Path at)
     if (w->deep || !(product || chain_parts(w, walk_node(w, at))))
         return false;
     const Rewriter before = rewriter_hold(&w->r);
+    if (!product)
+        derive_join_folds(w, fold);
     for (int i = 0; i < NUMBERS_MOST && names_number(walk_node(w, fold)) &&
                     walk_apply_plain(w, RULE_LET_INLINE, fold);
          i++)

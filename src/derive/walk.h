@@ -165,7 +165,7 @@ bool derive_keyed(DeriveWalk *w, Path at);
 // derive_together.c: a map of small arrays through local memory; false, and nothing
 // changed, if it is none.
 bool derive_list(DeriveWalk *w, Path at);
-// Folds, one after the other at a position, that read one array are one fold of tuples.
+// Folds at a position, or in lets there, that read one array are one fold of tuples.
 void derive_join_folds(DeriveWalk *w, Path at);
 // The map of parts that foldTogether made.
 void derive_together(DeriveWalk *w, Path at, const Together *parts);

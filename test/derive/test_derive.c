@@ -189,117 +189,121 @@ static void test_deep_programs(void **state)
     close_all(&x);
 }
 
+static const struct {
+    const char *def;
+    RuleId rule;
+    bool in_order; // the device's groups begin so
+} parallel[] = {
+    {"def p(x: [100000]float) = scan(+, 0, x)", RULE_SCAN_SPLIT},
+    {"def p(x: [100000]float) = scan(+, 0, x)", RULE_SCAN_ONE_PASS, true},
+    {"def p(x: [100000]float, k: [7]float) = scan(+, 0, x) |> map(\\v -> reduce(+, 0, "
+     "scan(\\y w -> 0.9 * y + w, v, k)))",
+     RULE_SCAN_SPLIT, true},
+    {"def p(x: [100000]double) = scan(max, -1e30, x)", RULE_SCAN_SPLIT},
+    {"def p(x: [1000][1000]float) = map(scan(+, 0), x)", RULE_SCAN_LCL},
+    {"def p(x: [1000][9000]float) = map(scan(+, 0), x)", RULE_SCAN_SPLIT},
+    {"def p(x: [4][100000]float) = map(scan(*, 1), x)", RULE_SCAN_SPLIT},
+    {"def p(x: [9000][1000]float) = map(scan(+, 0), transpose(x))", RULE_SCAN_RESUME},
+    {"def p(x: [9000][999]half) = transpose(map(\\r -> pad(1, 0, 0.0, take(8999, "
+     "scan(\\s v -> s + float(v), 0.0, r))), transpose(x)))",
+     RULE_SCAN_RESUME},
+    {"def p(x: [90][9000]float) = map(\\r -> map(\\t -> t.1, scan(\\a b -> (a.0 * b.0, "
+     "b.0 * "
+     "a.1 + b.1), (1.0, 0.0), map(\\v -> (0.5 * v, v), r))), x)",
+     RULE_SCAN_SPLIT},
+    {"def p(x: [100000]float) = map(-, zip(x, scan(+, 0, x)))", RULE_SCAN_SPLIT},
+    // Suffixes are prefixes of what is read from its end.
+    {"def p(x: [4][100000]float) = map(\\r -> gather(\\i -> 99999 - i, scan(+, 0, "
+     "gather(\\i -> 99999 - i, r))), x)",
+     RULE_SCAN_SPLIT},
+    {"def p(x: [1000][1000]float) = map(\\r -> let y = scan(+, 0, array(1000, \\i -> "
+     "r[999 - i])) in array(1000, \\i -> 2 * y[999 - i]), x)",
+     RULE_SCAN_LCL},
+    {"def p(x: [90][700]float) = map2(abs, scatter(\\i -> (i + 6) % 90, x))",
+     RULE_MAP_SCATTER},
+    {"def p(x: [90][700]float) = map2(-, zip2(x, scatter(\\i -> (i + 6) % 90, x)))",
+     RULE_TO_GLOBAL},
+    {"def p(x: [9000][990]float) = map2(-, zip2(x, transpose(map(\\r -> map(\\t -> "
+     "t.1, "
+     "scan(\\a b -> (a.0 * b.0, b.0 * a.1 + b.1), (1.0, 0.0), map(\\v -> (0.5 * v, v), "
+     "r))), transpose(x)))))",
+     RULE_SCAN_RESUME},
+    {"def p(a: [256][303]float, b: [303][200]float) = map(\\r -> map(\\c -> reduce(\\s "
+     "t "
+     "-> s + t.0 * t.1, 0.0, zip(r, c)), transpose(b)), a)",
+     RULE_STAGE_TILES},
+    {"def p(a: [5][99][64]double, b: [5][77][64]double) = array3(5, 99, 77, \\n i j -> "
+     "reduce(+, double(0), array(64, \\k -> a[n][i][k] * b[n][j][k])))",
+     RULE_STAGE_TILES},
+    {"def p(x: [1000][1000]float) = map(reduce(+, 0), x)", RULE_REDUCE_LCL},
+    {"def p(x: [100][40000]float) = map(reduce(+, 0), x)", RULE_REDUCE_LCL},
+    {"def p(x: [1000][1000]float) = map(reduce(+, 0), transpose(x))", RULE_FOLD_SPLIT},
+    {"def p(x: [4][100000]float) = map(reduce(+, 0), x)", RULE_FOLD_SPLIT},
+    {"def p(x, y: [4][100000]float) = map(\\r q -> reduce(+, 0, r) / reduce(max, 1, "
+     "map(+, zip(r, q))), zip(x, y))",
+     RULE_LET_TUPLE},
+    // Of one array at once; with a stage, also one of windows.
+    {"def p(x: [99999]float) = let m = reduce(+, 0, x) / 99999 in (m, reduce(max, 0, "
+     "x), sqrt(reduce(\\s v -> s + v * v, 0.0, x) - m * m))",
+     RULE_LET_TUPLE},
+    {"def p(x: [65536]float) = (map(\\v -> 2 * v, x), reduce(+, 0, x))",
+     RULE_FOLD_TOGETHER},
+    {"def p(x: [65536]float) = let q = x |> pad(1, 1, 0.0) |> slide(3, 1) |> map(\\w "
+     "-> w[0] - w[2]) in (q, reduce(+, 0, map(*, zip(x, q))))",
+     RULE_FOLD_TOGETHER},
+    // Beside a product, whose fold is too short for parts.
+    {"def p(x: [9000][99]float, a: [2000][64]float) = (map(reduce(+, 0), "
+     "transpose(x)), array2(2000, 2000, \\i j -> reduce(+, 0, array(64, \\k -> "
+     "a[i][k] * a[j][k]))))",
+     RULE_FOLD_SPLIT},
+    {"def p(x: [1000][64]float) = reduce(\\s r -> map(+, zip(s, r)), array(64, \\j -> "
+     "0.0), x)",
+     RULE_FOLD_SPLIT},
+    {"def p(x: [1000][64]float) = reduce(max, 0, map(reduce(max, 0), x))",
+     RULE_JOIN_REDUCE},
+    {"def p(x: [100000]float) = reduce(\\a b -> if b.0 > a.0 then b else a, (-1e30, "
+     "-1), "
+     "zip(x, array(100000, \\i -> i)))",
+     RULE_REDUCE_LCL},
+    {"def p(x: [1000][48]float) = map(\\r -> let s = reduce(+, 0, r) in map(\\e -> e / "
+     "s, "
+     "r), x)",
+     RULE_REDUCE_LCL},
+    {"def p(x: [1000][300]half) = x |> map(\\h -> let r = map(\\e -> float(e), h) in "
+     "let "
+     "m = reduce(max, 0, r) in let e = map(\\v -> exp(v - m), r) in let s = reduce(+, "
+     "0, e) in map(\\v -> v / "
+     "s, e)) |> map2(half)",
+     RULE_REDUCE_LCL},
+    {"def p(x: [99999][50]float) = map(\\r -> map(\\c -> 2 * reduce(\\s t -> s + t.0 * "
+     "t.1, "
+     "0.0, zip(r, c)), transpose(x)), transpose(x))",
+     RULE_PRODUCT_SPLIT},
+    {"def p(x: [32][30000]half, y: [48][30000]half, z: [48]float) = map(\\r -> map(\\c "
+     "v "
+     "-> v + reduce(max, 0.0, map(\\a b -> float(a) - float(b), zip(r, c))), zip(y, "
+     "z)), x)",
+     RULE_PRODUCT_SPLIT},
+    {"def p(x: [5000][9]float, y: [7000][9]float) = map(\\r -> reduce(min, 1e30, "
+     "map(\\q -> "
+     "reduce(+, 0.0, map(\\t -> abs(t.0 - t.1), zip(r, q))), y)), x)",
+     RULE_FOLD_SPLIT},
+    {"def p(x: [50][100][70]float) = zip3(x, x |> map(transpose) |> map2(scan(+, 0)) "
+     "|> "
+     "map(transpose)) |> map3(+)",
+     RULE_TRANSPOSE_BOTH},
+};
+
 // By its plain point a GPU shares folds and prefixes of every length, and their kernels
 // fit.
 static void test_plain_is_parallel(void **state)
 {
     (void)state;
-    static const struct {
-        const char *def;
-        RuleId rule;
-        bool in_order; // the device's groups begin so
-    } known[] = {
-        {"def p(x: [100000]float) = scan(+, 0, x)", RULE_SCAN_SPLIT},
-        {"def p(x: [100000]float) = scan(+, 0, x)", RULE_SCAN_ONE_PASS, true},
-        {"def p(x: [100000]float, k: [7]float) = scan(+, 0, x) |> map(\\v -> reduce(+, 0, "
-         "scan(\\y w -> 0.9 * y + w, v, k)))",
-         RULE_SCAN_SPLIT, true},
-        {"def p(x: [100000]double) = scan(max, -1e30, x)", RULE_SCAN_SPLIT},
-        {"def p(x: [1000][1000]float) = map(scan(+, 0), x)", RULE_SCAN_LCL},
-        {"def p(x: [1000][9000]float) = map(scan(+, 0), x)", RULE_SCAN_SPLIT},
-        {"def p(x: [4][100000]float) = map(scan(*, 1), x)", RULE_SCAN_SPLIT},
-        {"def p(x: [9000][1000]float) = map(scan(+, 0), transpose(x))", RULE_SCAN_RESUME},
-        {"def p(x: [9000][999]half) = transpose(map(\\r -> pad(1, 0, 0.0, take(8999, "
-         "scan(\\s v -> s + float(v), 0.0, r))), transpose(x)))",
-         RULE_SCAN_RESUME},
-        {"def p(x: [90][9000]float) = map(\\r -> map(\\t -> t.1, scan(\\a b -> (a.0 * b.0, "
-         "b.0 * "
-         "a.1 + b.1), (1.0, 0.0), map(\\v -> (0.5 * v, v), r))), x)",
-         RULE_SCAN_SPLIT},
-        {"def p(x: [100000]float) = map(-, zip(x, scan(+, 0, x)))", RULE_SCAN_SPLIT},
-        // Suffixes are prefixes of what is read from its end.
-        {"def p(x: [4][100000]float) = map(\\r -> gather(\\i -> 99999 - i, scan(+, 0, "
-         "gather(\\i -> 99999 - i, r))), x)",
-         RULE_SCAN_SPLIT},
-        {"def p(x: [1000][1000]float) = map(\\r -> let y = scan(+, 0, array(1000, \\i -> "
-         "r[999 - i])) in array(1000, \\i -> 2 * y[999 - i]), x)",
-         RULE_SCAN_LCL},
-        {"def p(x: [90][700]float) = map2(abs, scatter(\\i -> (i + 6) % 90, x))",
-         RULE_MAP_SCATTER},
-        {"def p(x: [90][700]float) = map2(-, zip2(x, scatter(\\i -> (i + 6) % 90, x)))",
-         RULE_TO_GLOBAL},
-        {"def p(x: [9000][990]float) = map2(-, zip2(x, transpose(map(\\r -> map(\\t -> "
-         "t.1, "
-         "scan(\\a b -> (a.0 * b.0, b.0 * a.1 + b.1), (1.0, 0.0), map(\\v -> (0.5 * v, v), "
-         "r))), transpose(x)))))",
-         RULE_SCAN_RESUME},
-        {"def p(a: [256][303]float, b: [303][200]float) = map(\\r -> map(\\c -> reduce(\\s "
-         "t "
-         "-> s + t.0 * t.1, 0.0, zip(r, c)), transpose(b)), a)",
-         RULE_STAGE_TILES},
-        {"def p(a: [5][99][64]double, b: [5][77][64]double) = array3(5, 99, 77, \\n i j -> "
-         "reduce(+, double(0), array(64, \\k -> a[n][i][k] * b[n][j][k])))",
-         RULE_STAGE_TILES},
-        {"def p(x: [1000][1000]float) = map(reduce(+, 0), x)", RULE_REDUCE_LCL},
-        {"def p(x: [100][40000]float) = map(reduce(+, 0), x)", RULE_REDUCE_LCL},
-        {"def p(x: [1000][1000]float) = map(reduce(+, 0), transpose(x))", RULE_FOLD_SPLIT},
-        {"def p(x: [4][100000]float) = map(reduce(+, 0), x)", RULE_FOLD_SPLIT},
-        // Of one array at once; with a stage, also one of windows.
-        {"def p(x: [99999]float) = let m = reduce(+, 0, x) / 99999 in (m, reduce(max, 0, "
-         "x), sqrt(reduce(\\s v -> s + v * v, 0.0, x) - m * m))",
-         RULE_LET_TUPLE},
-        {"def p(x: [65536]float) = (map(\\v -> 2 * v, x), reduce(+, 0, x))",
-         RULE_FOLD_TOGETHER},
-        {"def p(x: [65536]float) = let q = x |> pad(1, 1, 0.0) |> slide(3, 1) |> map(\\w "
-         "-> w[0] - w[2]) in (q, reduce(+, 0, map(*, zip(x, q))))",
-         RULE_FOLD_TOGETHER},
-        // Beside a product, whose fold is too short for parts.
-        {"def p(x: [9000][99]float, a: [2000][64]float) = (map(reduce(+, 0), "
-         "transpose(x)), array2(2000, 2000, \\i j -> reduce(+, 0, array(64, \\k -> "
-         "a[i][k] * a[j][k]))))",
-         RULE_FOLD_SPLIT},
-        {"def p(x: [1000][64]float) = reduce(\\s r -> map(+, zip(s, r)), array(64, \\j -> "
-         "0.0), x)",
-         RULE_FOLD_SPLIT},
-        {"def p(x: [1000][64]float) = reduce(max, 0, map(reduce(max, 0), x))",
-         RULE_JOIN_REDUCE},
-        {"def p(x: [100000]float) = reduce(\\a b -> if b.0 > a.0 then b else a, (-1e30, "
-         "-1), "
-         "zip(x, array(100000, \\i -> i)))",
-         RULE_REDUCE_LCL},
-        {"def p(x: [1000][48]float) = map(\\r -> let s = reduce(+, 0, r) in map(\\e -> e / "
-         "s, "
-         "r), x)",
-         RULE_REDUCE_LCL},
-        {"def p(x: [1000][300]half) = x |> map(\\h -> let r = map(\\e -> float(e), h) in "
-         "let "
-         "m = reduce(max, 0, r) in let e = map(\\v -> exp(v - m), r) in let s = reduce(+, "
-         "0, e) in map(\\v -> v / "
-         "s, e)) |> map2(half)",
-         RULE_REDUCE_LCL},
-        {"def p(x: [99999][50]float) = map(\\r -> map(\\c -> 2 * reduce(\\s t -> s + t.0 * "
-         "t.1, "
-         "0.0, zip(r, c)), transpose(x)), transpose(x))",
-         RULE_PRODUCT_SPLIT},
-        {"def p(x: [32][30000]half, y: [48][30000]half, z: [48]float) = map(\\r -> map(\\c "
-         "v "
-         "-> v + reduce(max, 0.0, map(\\a b -> float(a) - float(b), zip(r, c))), zip(y, "
-         "z)), x)",
-         RULE_PRODUCT_SPLIT},
-        {"def p(x: [5000][9]float, y: [7000][9]float) = map(\\r -> reduce(min, 1e30, "
-         "map(\\q -> "
-         "reduce(+, 0.0, map(\\t -> abs(t.0 - t.1), zip(r, q))), y)), x)",
-         RULE_FOLD_SPLIT},
-        {"def p(x: [50][100][70]float) = zip3(x, x |> map(transpose) |> map2(scan(+, 0)) "
-         "|> "
-         "map(transpose)) |> map3(+)",
-         RULE_TRANSPOSE_BOTH},
-    };
-    for (int i = 0; i < COUNTOF(known); i++) {
+    for (int i = 0; i < COUNTOF(parallel); i++) {
         Opened x;
         DeviceInfo ordered = gpu;
-        ordered.in_order = known[i].in_order;
-        open_on(&x, known[i].def, &ordered);
+        ordered.in_order = parallel[i].in_order;
+        open_on(&x, parallel[i].def, &ordered);
         Point point;
         Rewriting steps;
         derive_plain(x.derivation, &point);
@@ -307,9 +311,9 @@ static void test_plain_is_parallel(void **state)
         assert_true(derive_rewriting(x.derivation, &point, &steps, &x.diags));
         bool found = false;
         for (int k = 0; k < steps.steps.len; k++)
-            found |= steps.steps.at[k].rule == known[i].rule;
+            found |= steps.steps.at[k].rule == parallel[i].rule;
         if (!found)
-            fail_msg("%s: no %s", known[i].def, rule_info[known[i].rule].name);
+            fail_msg("%s: no %s", parallel[i].def, rule_info[parallel[i].rule].name);
         close_all(&x);
     }
 }

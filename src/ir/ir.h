@@ -354,6 +354,34 @@ void expr_each(const Expr *expr, void (*visit)(const Expr *expr, void *user), vo
 bool expr_is(const Expr *expr, Pattern pattern); // in any number of dimensions
 bool expr_is_op(const Expr *expr, Op op);
 bool expr_is_use(const Expr *expr, const void *param);
+// reads.c
+// A reduction, of not fewer elements than that as far as is known?
+bool fold_is_long(const Expr *expr, int64_t least);
+bool scan_is_long(const Expr *expr, int64_t least); // the same of a prefix
+bool nest_is_long(const Expr *expr, int64_t least); // of either
+// One of them, or a fold by key. (For expr_find.)
+bool is_nest(const Expr *expr, const void *none);
+bool makes_array(const Expr *expr); // by computing, not in another layout
+// Is what a name stands for read in windows, by columns or for each element of something
+// else?
+bool is_read_again(const Expr *expr, const Param *name);
+// The component of the element that an expression is; -1: all of it, -2: something else.
+int element_component(const Expr *expr, const Param *elem);
+// What is around an expression in a function: does something read its elements,
+// with folds of its own, and again and again? costly: the expression has folds or prefixes;
+// map: a map of the zip that it is; looks: how many expressions may still be looked at, as
+// names of names are read in many ways.
+typedef struct {
+    bool reads, nests, again, costly;
+    const Expr *map;
+    int *looks;
+} ReadBy;
+
+enum { LOOKS_MOST = 100000 };
+
+ReadBy around_arg(const Expr *expr, int i, ReadBy around); // around argument i
+// Does it use component k of the element, or all of it? k < 0: any of it.
+bool uses_component(const Expr *expr, const Param *elem, int k);
 // Does a function of two give the same if they change places? Read off its text: true is
 // certain.
 bool expr_commutes(const Expr *f);

@@ -91,7 +91,7 @@ static bool keeps_apart(const Stm *stm, const void *user)
            block_any(&stm->body, goes_far, user);
 }
 
-static bool makes_array(const Stm *stm, const void *none)
+static bool declares_array(const Stm *stm, const void *none)
 {
     return stm->kind == ST_ARRAY || stm->kind == ST_INT;
 }
@@ -103,7 +103,7 @@ static bool are_lanes(const ItemLanes *l)
     arith_is_const(l->items->extent, &extent);
     return extent >= LANES_LEAST && !block_any(body, keeps_apart, l) &&
            !block_any(body, holds_far, &(FarPair){l, NULL}) &&
-           !(block_any(body, stm_is_loop, NULL) && block_any(body, makes_array, NULL));
+           !(block_any(body, stm_is_loop, NULL) && block_any(body, declares_array, NULL));
 }
 
 static void write_out(Block *block)

@@ -341,7 +341,7 @@ typedef struct {
     const Stm *loop;
 } LoopOf;
 
-static bool makes_array(const Stm *stm, const void *buffer)
+static bool declares_array(const Stm *stm, const void *buffer)
 {
     return stm->kind == ST_ARRAY && stm->buffer == buffer;
 }
@@ -352,7 +352,7 @@ static bool does_more(const Stm *stm, const void *of)
     return stm->kind == ST_BARRIER || stm->kind == ST_MATRIX || stm->kind == ST_PUBLISH ||
            stm_carries(stm, in->loop) || stm_exchanges(stm, NULL) ||
            (stm->kind == ST_STORE && !cells_array(&in->c->cells, stm->buffer) &&
-            !block_any(&in->loop->body, makes_array, stm->buffer));
+            !block_any(&in->loop->body, declares_array, stm->buffer));
 }
 
 static bool is_in(const CellUse *store, const Stm *loop)

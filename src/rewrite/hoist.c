@@ -27,24 +27,6 @@ const Bound *bound_around(const Expr *expr, int i, const Bound *bound, Bound *ow
     return expr->kind == E_LAMBDA || (expr->kind == E_LET && i == 1) ? own : bound;
 }
 
-bool fold_is_long(const Expr *expr, int64_t least)
-{
-    int64_t len;
-    return expr_is(expr, P_REDUCE) &&
-           !(arith_is_const(len_of(expr->arg[1], 0), &len) && len < least);
-}
-
-bool scan_is_long(const Expr *expr, int64_t least)
-{
-    int64_t len;
-    return expr_is(expr, P_SCAN) && !(arith_is_const(len_of(expr, 0), &len) && len < least);
-}
-
-bool nest_is_long(const Expr *expr, int64_t least)
-{
-    return fold_is_long(expr, least) || scan_is_long(expr, least);
-}
-
 static bool is_long_nest(const Expr *expr, const void *least)
 {
     return nest_is_long(expr, *(const int64_t *)least);
@@ -59,11 +41,6 @@ bool loop_folds(const Expr *expr, int64_t least)
                            : NULL;
     return step && !expr_is_op(step, OP_SELECT) &&
            expr_find(expr->fun, is_long_nest, &least);
-}
-
-bool is_nest(const Expr *expr, const void *none)
-{
-    return nest_is_long(expr, 0) || expr_is(expr, P_REDUCEBY);
 }
 
 // What a chain names: folds, prefixes and loops of them.
@@ -146,17 +123,6 @@ Expr *rule_nameFold(Rewrite *rw, const Expr *at, const RuleArgs *args)
 }
 
 // Hoisting folds -----------------------------------------------------------------------
-
-bool uses_component(const Expr *expr, const Param *elem, int k)
-{
-    const int component = element_component(expr, elem);
-    if (component >= 0)
-        return k < 0 || component == k;
-    bool used = component == -1 || (expr->fun && uses_component(expr->fun, elem, k));
-    for (int i = 0; i < expr->narg && !used; i++)
-        used = uses_component(expr->arg[i], elem, k);
-    return used;
-}
 
 // Is the component of the element used by a function that is called again and again for it?
 static bool is_repeated(const Expr *expr, const Param *elem, int k)

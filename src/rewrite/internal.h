@@ -97,22 +97,7 @@ int dims_of_tuples(const Type *type);
 Expr *component_of_all(Rewrite *rw, Expr *all, int dims, int i);
 
 // match.c
-bool is_threads(Pattern p); // mapGlb, mapWrg, mapLcl
-// The component of the element that an expression is; -1: all of it, -2: something else.
-int element_component(const Expr *expr, const Param *elem);
-// again.c: what is around an expression in a function: does something read its elements,
-// with folds of its own, and again and again? costly: the expression has folds or prefixes;
-// map: a map of the zip that it is; looks: how many expressions may still be looked at, as
-// names of names are read in many ways.
-typedef struct {
-    bool reads, nests, again, costly;
-    const Expr *map;
-    int *looks;
-} ReadBy;
-
-enum { LOOKS_MOST = 100000 };
-
-ReadBy around_arg(const Expr *expr, int i, ReadBy around); // around argument i
+bool is_threads(Pattern p);         // mapGlb, mapWrg, mapLcl
 bool is_counting(const Expr *expr); // indexed.c: an array of its places, 0, 1, 2, ...
 // product.c: does the expression, a let or a lambda, bind the param?
 bool binds_param(const Expr *expr, const void *param);
@@ -142,8 +127,6 @@ bool mentions_bound(const Expr *expr, const Bound *bound);
 // What is bound around operand i of an expression that `bound` is around; own: for one
 // more.
 const Bound *bound_around(const Expr *expr, int i, const Bound *bound, Bound *own);
-// Does it use component k of the element, or all of it? k < 0: any of it.
-bool uses_component(const Expr *expr, const Param *elem, int k);
 bool mentions_threads(const Expr *expr, Pattern p, int dim);
 int64_t static_count(const Type *type); // scalars; -1 if not constant
 

@@ -53,13 +53,6 @@ bool divides(Rewrite *rw, int64_t n, const Arith *len)
     return n > 0 && missing(rw, len, n) == num(rw, 0);
 }
 
-int element_component(const Expr *expr, const Param *elem)
-{
-    if (expr_is_use(expr, elem))
-        return -1;
-    return expr->kind == E_GET && expr_is_use(expr->arg[0], elem) ? expr->index : -2;
-}
-
 int combined(const Expr *f, int i)
 {
     const Expr *body = i >= 0 && f->arg[0]->kind == E_TUPLE ? f->arg[0]->arg[i] : f->arg[0];

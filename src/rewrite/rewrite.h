@@ -99,14 +99,8 @@ bool keeps_order(const Expr *reduce);
 // Is a fold, or a prefix, the same in parts that are combined in order? Both sides are one
 // type of scalars, or tuples of them, and it is so on the values that are tried.
 bool folds_by_parts(const Expr *fold);
-// A reduction, of not fewer elements than that as far as is known?
-bool fold_is_long(const Expr *expr, int64_t least);
-bool scan_is_long(const Expr *expr, int64_t least); // the same of a prefix
-bool nest_is_long(const Expr *expr, int64_t least); // of either
 // A loop of numbers and small arrays, so many times, whose steps fold so many elements?
 bool loop_folds(const Expr *expr, int64_t least);
-// One of them, or a fold by key. (For expr_find.)
-bool is_nest(const Expr *expr, const void *none);
 // What is stored for each row: scatters, loops and folds by key, of arrays of so many
 // scalars; and, unless it is 0, other arrays of `again` scalars that are read again and
 // again.
@@ -123,7 +117,6 @@ const Expr *under_views(const Expr *expr); // what it shows, unless that is a zi
 bool is_row_stage(const Expr *expr, const void *wanted);
 bool is_loop_of_arrays(const Expr *expr);
 bool only_reads(const Expr *array);    // are its elements read elsewhere, and nothing else?
-bool makes_array(const Expr *expr);    // by computing, not in another layout
 enum { SMALL_MOST = 64 };              // elements of a small array, which an item may have
 bool is_small_array(const Type *type); // of scalars
 // Is a type, or one in a tuple, an array of so many scalars, or of a number not known?
@@ -131,9 +124,6 @@ bool array_is_large(const Type *type, int64_t least);
 enum { TABLE_LEAST = 4096 }; // scalars that are sooner computed than read again and again
 // A function as the sine, or one of the program that calls one; for expr_find.
 bool calls_function(const Expr *expr, const void *none);
-// Is what a name stands for read in windows, by columns or for each element of something
-// else?
-bool is_read_again(const Expr *expr, const Param *name);
 // The prefix that an expression is, or that a map reads element by element, alone or beside
 // other arrays; NULL: there is none.
 const Expr *scan_read(const Expr *expr);

@@ -1,9 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How an array is read: once, element by element, or again and again. An array of the
-// second kind that is not stored is made as often as it is read.
+// second kind that is not stored is made as often as it is read. Folds and prefixes go
+// through what they read.
 
-#include "rewrite/internal.h"
+#include "ir/internal.h"
+
+bool fold_is_long(const Expr *expr, int64_t least)
+{
+    int64_t len;
+    return expr_is(expr, P_REDUCE) &&
+           !(arith_is_const(expr->arg[1]->type->len, &len) && len < least);
+}
+
+bool scan_is_long(const Expr *expr, int64_t least)
+{
+    int64_t len;
+    return expr_is(expr, P_SCAN) && !(arith_is_const(expr->type->len, &len) && len < least);
+}
+
+bool nest_is_long(const Expr *expr, int64_t least)
+{
+    return fold_is_long(expr, least) || scan_is_long(expr, least);
+}
+
+bool is_nest(const Expr *expr, const void *none)
+{
+    return nest_is_long(expr, 0) || expr_is(expr, P_REDUCEBY);
+}
+
+int element_component(const Expr *expr, const Param *elem)
+{
+    if (expr_is_use(expr, elem))
+        return -1;
+    return expr->kind == E_GET && expr_is_use(expr->arg[0], elem) ? expr->index : -2;
+}
+
+bool uses_component(const Expr *expr, const Param *elem, int k)
+{
+    const int component = element_component(expr, elem);
+    if (component >= 0)
+        return k < 0 || component == k;
+    bool used = component == -1 || (expr->fun && uses_component(expr->fun, elem, k));
+    for (int i = 0; i < expr->narg && !used; i++)
+        used = uses_component(expr->arg[i], elem, k);
+    return used;
+}
 
 static bool computes_here(const Expr *expr, const void *none)
 {

@@ -707,7 +707,7 @@ static bool walk_let(DeriveWalk *w, Path at, bool root)
     else
         walk(w, walk_below(w, at, 0), false);
     const Expr *let = w->deep ? NULL : walk_node(w, at), *value = let ? let->arg[0] : NULL;
-    if (root && value && expr_is(value, P_TOGLOBAL)) {
+    if (root && value && (expr_is(value, P_TOGLOBAL) || is_time_loop(value))) {
         VEC_PUSH(w->r.arena, &w->stored,
                  (StoredLet){let->param, has_result(let->arg[1], let->param, -1), {0}});
     }

@@ -175,17 +175,17 @@ bool find_counters(Ir *ir, const Expr *loop, LoopCounters *found)
     return true;
 }
 
-bool find_loop_result(Ir *ir, const Expr *expr, LoopCounters *found)
+bool is_time_loop(const Expr *expr)
 {
-    const Expr *loop = expr->kind == E_GET ? expr->arg[0] : NULL;
-    return loop && (expr_is(loop, P_ITERATE) || expr_is(loop, P_ITERSTREAM)) &&
-           find_counters(ir, loop, found) && !found->value[expr->index];
+    return expr_is(expr, P_ITERATE) || expr_is(expr, P_ITERSTREAM);
 }
 
 bool is_loop_result(Ir *ir, const Expr *expr)
 {
-    LoopCounters ignored;
-    return find_loop_result(ir, expr, &ignored);
+    LoopCounters c;
+    const Expr *loop = expr->kind == E_GET ? expr->arg[0] : NULL;
+    return loop && is_time_loop(loop) &&
+           !(find_counters(ir, loop, &c) && c.value[expr->index]);
 }
 
 // Views -------------------------------------------------------------------------------

@@ -780,10 +780,12 @@ static void gen_let(Lower *l, const Expr *expr, const Env *env, const View *out)
     if (gen_prefix_map(l, expr->arg[1], expr, env, out))
         return;
     const View *value = let_place(l, expr, env, out);
-    if (value)
-        gen(l, expr->arg[0], env, value);
-    else
+    if (!value)
         value = eval(l, expr->arg[0], env);
+    else if (is_time_loop(expr->arg[0]))
+        value = gen_iterate(l, expr->arg[0], env, value);
+    else
+        gen(l, expr->arg[0], env, value);
     gen(l, expr->arg[1], env_bind_named(l, env, expr->param, value, expr->arg[1]), out);
 }
 

@@ -251,6 +251,9 @@ const View *materialise(Lower *l, const Expr *expr, const Env *env, AddrSpace sp
 // place.c: where the value of a let goes because it, or components of it, are results or
 // are only folded; NULL: they are not.
 const View *let_place(Lower *l, const Expr *let, const Env *env, const View *out);
+// The components of a value go to the items, and what has none to buffers of its own; what
+// counts beside a loop's arrays goes nowhere.
+const View *place_rest(Lower *l, const Expr *value, const View **item);
 // Is it there already: a view, or a component of each element of one?
 bool in_place(const View *from, const View *out);
 bool map_in_place(const Expr *map, const View *in, const View *out);
@@ -300,8 +303,6 @@ typedef struct {
     const Param *number;
 } LoopCounters;
 bool find_counters(Ir *ir, const Expr *loop, LoopCounters *found);
-// Those of the loop of which an expression is one of the others.
-bool find_loop_result(Ir *ir, const Expr *expr, LoopCounters *found);
 // The whole state after all steps, of which rest are the others.
 const View *counted_result(Lower *l, const LoopCounters *c, const Env *env,
                            const View *rest);
@@ -324,8 +325,8 @@ void list_arrays(Lower *l, const View *view, const View **list, int *n);
 // Prefixes that are arrays: the launches of their steps.
 void gen_row_steps(Lower *l, const Expr *expr, const Env *env, const View *out);
 const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *out);
-// A component of a loop beside whose arrays something counts, at host level: only that is
-// written to out. False, and nothing done, of anything else.
+// A component of a loop at host level: only that is written to out. False, and nothing
+// done, of anything else.
 bool gen_component(Lower *l, const Expr *expr, const Env *env, const View *out);
 
 // stream_reads.c: what reading the state of a stream means.

@@ -532,32 +532,26 @@ static void launch_all(Lower *l, const States *s, const Passes *passes, Buffer *
     }
 }
 
-// One whose counters are no states, but may be results.
+// One whose counters are no states, but may be results, if they have a place.
 static const View *gen_counting(Lower *l, const Expr *expr, const LoopCounters *c,
                                 const Env *env, const View *out)
 {
     const View *rest = gen_iterate(l, c->loop, env, counted_rest(l, c, out));
     const View *result = counted_result(l, c, env, rest);
     for (int i = 0; i < c->n && !l->failed; i++)
-        if (c->value[i])
+        if (c->value[i] && view_get(l, out, i))
             gen_copies(l, expr, view_get(l, result, i), view_get(l, out, i));
-    return out;
+    return result;
 }
 
 bool gen_component(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
-    LoopCounters c;
-    if (!find_loop_result(l->ir, expr, &c))
+    if (!is_loop_result(l->ir, expr))
         return false;
     const Expr *loop = expr->arg[0];
-    const View **item = NEW_ARRAY(l->arena, const View *, c.n);
-    int n = 0;
-    for (int i = 0; i < c.n; i++)
-        if (!c.value[i])
-            item[n++] = i == expr->index ? out
-                                         : buffers_new(l, loop->type->item[i], MEM_GLOBAL,
-                                                       ROLE_TEMP, 0, "temp");
-    gen_iterate(l, c.loop, env, n == 1 ? out : view_tuple(l, c.loop->type, item));
+    const View **item = NEW_ARRAY(l->arena, const View *, loop->type->n);
+    item[expr->index] = out;
+    gen_iterate(l, loop, env, place_rest(l, loop, item));
     return true;
 }
 

@@ -61,8 +61,9 @@ void lower_steps(Ir *ir, const Expr *stream, bool shuffle, TimeLoop *found);
 // Is a result of a step its state, or a part of it, as it stands? It is not copied.
 bool is_carried(const Expr *result, const Param *state);
 
-// Is it a component of a time loop beside whose arrays something counts (counter.c)? At
-// host level the loop writes it to where it is to be.
+// Is it a time loop, or a component of one that is no counter beside its arrays
+// (counter.c)? At host level the loop writes that to where it is to be.
+bool is_time_loop(const Expr *expr);
 bool is_loop_result(Ir *ir, const Expr *expr);
 
 // May an iterate in a kernel end before all its steps are done: is its function an `if`

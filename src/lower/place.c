@@ -2,7 +2,7 @@
 //
 // Results that are the value of a let, or a component of it: the value is written to the
 // output at once, and other uses read it there. Otherwise it would be stored and then
-// copied.
+// copied. A loop at host level likewise, with a name or without.
 
 #include "lower/internal.h"
 
@@ -107,12 +107,24 @@ static const View *folded_place(Lower *l, const Expr *let, const Env *env, const
     return !nfold ? NULL : tuple ? view_tuple(l, value->type, item) : item[0];
 }
 
+const View *place_rest(Lower *l, const Expr *value, const View **item)
+{
+    LoopCounters c;
+    const bool counts = is_time_loop(value) && find_counters(l->ir, value, &c);
+    for (int i = 0; i < type_tuple_of(value->type)->n; i++)
+        if (!item[i] && !(counts && c.value[i]))
+            item[i] = buffers_new(l, type_field(l->arena, value->type, i), MEM_GLOBAL,
+                                  ROLE_TEMP, 0, "temp");
+    return view_tuple(l, value->type, item);
+}
+
 const View *let_place(Lower *l, const Expr *let, const Env *env, const View *out)
 {
-    const Type *type = let->arg[0]->type, *tuple = type_tuple_of(type);
-    if (l->kernel && is_pattern(let->arg[0], P_MAPSEQ))
+    const Expr *value = let->arg[0];
+    const Type *type = value->type, *tuple = type_tuple_of(type);
+    if (l->kernel && is_pattern(value, P_MAPSEQ))
         return folded_place(l, let, env, out);
-    if (l->kernel || !is_pattern(let->arg[0], P_TOGLOBAL))
+    if (l->kernel || !(is_pattern(value, P_TOGLOBAL) || is_time_loop(value)))
         return NULL;
     const View *whole = destination(l, let->arg[1], let->param, -1, out);
     if (whole || !tuple)
@@ -123,11 +135,7 @@ const View *let_place(Lower *l, const Expr *let, const Env *env, const View *out
         item[i] = destination(l, let->arg[1], let->param, i, out);
         any |= item[i] != NULL;
     }
-    for (int i = 0; any && i < tuple->n; i++)
-        if (!item[i])
-            item[i] = buffers_new(l, type_field(l->arena, type, i), MEM_GLOBAL, ROLE_TEMP,
-                                  0, "temp");
-    return any ? view_tuple(l, type, item) : NULL;
+    return any ? place_rest(l, value, item) : NULL;
 }
 
 // Split and joined arrays have their elements in the same order.

@@ -425,6 +425,55 @@ static bool is_looked_up(const Expr *value)
     return !expr_find(value, is_computed, NULL) && expr_find(value, has_data_index, NULL);
 }
 
+// Is what a param names folded by key, or are its prefixes wanted, which items share?
+static bool is_folded(const Expr *expr, const void *param)
+{
+    return (expr_is(expr, P_REDUCEBY) || scan_elem_bytes(expr)) &&
+           expr_mentions(expr->arg[1], param);
+}
+
+// How often it is read outside of functions and windows.
+static int reads_in_place(const Expr *expr, const Param *param)
+{
+    int n = expr_is_use(expr, param);
+    for (int i = 0; i < expr->narg && !expr_is(expr, P_SLIDE); i++)
+        n += reads_in_place(expr->arg[i], param);
+    return n;
+}
+
+// Does a map read no more than it makes, and compute next to nothing?
+static bool is_little(const Expr *map)
+{
+    enum { OPERATIONS_MOST = 4 };
+    return !expr_find_pattern(map->arg[0], P_SLIDE) &&
+           !expr_find(map->fun, has_data_index, NULL) &&
+           type_bytes(map->arg[0]->type, NULL, NULL) <= type_bytes(map->type, NULL, NULL) &&
+           pipeline_operations(map->fun->arg[0]) <= OPERATIONS_MOST;
+}
+
+// Does a let's value mention a map with a name, which its kernel may make too?
+static bool reads_map(const DeriveWalk *w, Path at)
+{
+    const Expr *value = walk_node(w, at)->arg[0];
+    while (at.n-- > 0) {
+        const Expr *let = walk_node(w, at);
+        if (let->kind == E_LET && is_map(let->arg[0]) && expr_mentions(value, let->param))
+            return true;
+    }
+    return false;
+}
+
+// Does a let hold a map of elements that a fold by key or a prefix reads, and nothing else,
+// or that is done as fast as it is read? No kernel both makes and folds what has a name.
+static bool is_part_of_fold(const DeriveWalk *w, Path at)
+{
+    const Expr *let = walk_node(w, at), *value = let->arg[0], *body = let->arg[1];
+    const int reads = is_map(value) ? reads_in_place(body, let->param) : 0;
+    return reads > 0 && !has_fold(value) && (reads == 1 || is_little(value)) &&
+           expr_count(body, expr_is_use, let->param) == reads &&
+           expr_find(body, is_folded, let->param) && !reads_map(w, at);
+}
+
 // Are they maps of rows which items of a group share, or go through, one each?
 static bool maps_rows(const Expr *map)
 {
@@ -631,7 +680,8 @@ static Path normal_lets(DeriveWalk *w, Path at, bool host)
 {
     while (!w->deep && walk_node(w, at)->kind == E_LET) {
         const Expr *value = walk_node(w, at)->arg[0];
-        if ((costs_nothing(value) || (host && is_looked_up(value))) &&
+        if ((costs_nothing(value) ||
+             (host && (is_looked_up(value) || is_part_of_fold(w, at)))) &&
             walk_apply_plain(w, RULE_LET_INLINE, at))
             continue;
         normal_at(w, walk_below(w, at, 0), host);

@@ -257,6 +257,18 @@ static void flatten_rows(LetChain *c, int k)
         map = path_find(c->r->expr, &value);
 }
 
+// Components of what has become one of the components of another map.
+static void fuse_results(LetChain *c)
+{
+    Path end = let_at(c, c->n);
+    const Expr *tuple = path_find(c->r->expr, &end);
+    for (int i = 0, n = tuple->kind == E_TUPLE ? tuple->narg : 0; i < n; i++) {
+        Path result = end;
+        path_push(&result, i);
+        rewriter_rule(c->r, &result, RULE_MAP_FUSION, &(RuleArgs){0});
+    }
+}
+
 static void one_map(LetChain *c, const int *stage, int n)
 {
     for (int i = 0; i < n; i++)
@@ -273,6 +285,7 @@ static void one_map(LetChain *c, const int *stage, int n)
     c->n -= n - 1;
     memmove(c->item + first + 1, c->item + first + n,
             (size_t)(c->n - first - 1) * sizeof *c->item);
+    fuse_results(c);
 }
 
 static bool is_sum(const LetChain *c, int stage)

@@ -39,6 +39,7 @@ typedef enum { FUNCTION_MAP, FUNCTION_SUM, FUNCTION_ALONE } FunctionKind;
 
 typedef struct {
     FunctionKind kind;
+    bool folds; // for each element that a map makes
     const char *name;
     Span span;
     int nparam;

@@ -38,7 +38,24 @@ static Set all_calls(const Graph *graph)
     return graph->n == PART_MAX ? ~(Set)0 : bit(graph->n) - 1;
 }
 
-// What another part makes is an input of this one.
+static const Call *call_of(const Graph *graph, int v)
+{
+    return &graph->script->call[graph->first + v];
+}
+
+static Set maps_of(const Graph *graph, Set set)
+{
+    Set maps = set;
+    for (Set s = set; s; s &= s - 1) {
+        const Elementary *function = call_of(graph, lowest(s))->function;
+        if (function->kind != FUNCTION_MAP || function->folds)
+            maps &= ~bit(lowest(s));
+    }
+    return maps;
+}
+
+// What another part makes is an input of this one; so is what a call makes for maps that
+// read it and do without the call.
 static void add_edges(Graph *graph, const Elem *elem)
 {
     Calls part = {graph->first, all_calls(graph)};
@@ -46,11 +63,11 @@ static void add_edges(Graph *graph, const Elem *elem)
     bool inside = calls_have(part, elem->producer);
     if (inside)
         graph->succ[elem->producer - graph->first] |= users;
-    for (Set s = users; s; s &= s - 1)
-        if (inside)
-            graph->pred[lowest(s)] |= bit(elem->producer - graph->first);
-        else if (!elem->is_uniform)
-            graph->adj[lowest(s)] |= users;
+    for (Set s = users; inside && s; s &= s - 1)
+        graph->pred[lowest(s)] |= bit(elem->producer - graph->first);
+    const Set common = elem->is_uniform ? 0 : inside ? maps_of(graph, users) : users;
+    for (Set s = common; s; s &= s - 1)
+        graph->adj[lowest(s)] |= common;
 }
 
 void graph_init(Graph *graph, const Script *script, int first, int n)
@@ -85,11 +102,6 @@ bool graph_convex(const Graph *graph, Set set)
 static bool stored(const Elem *elem, Calls calls)
 {
     return calls_have(calls, elem->producer) && elem_leaves(elem, calls);
-}
-
-static const Call *call_of(const Graph *graph, int v)
-{
-    return &graph->script->call[graph->first + v];
 }
 
 // What the set stores is of one shape, and nothing that must be alone is among it.

@@ -33,6 +33,7 @@ typedef struct {
     const Param *param;
     int stage; // -1: value is a view with something in it
     const Expr *value;
+    bool results; // all its components are
     // Whose reads were last collected through the value, of which component, and how.
     int reader;
     int field;
@@ -259,6 +260,7 @@ static const Elementary *kind_of(StageFinder *f, const Expr *expr, bool many)
     bool alone = many || !(is_map(expr) || expr->pattern == P_REDUCE);
     e->kind = alone ? FUNCTION_ALONE : is_map(expr) ? FUNCTION_MAP : FUNCTION_SUM;
     e->name = pattern_info[expr->pattern].text;
+    e->folds = expr_find(expr, is_nest, NULL);
     e->nimpl = 1;
     return e;
 }
@@ -303,9 +305,20 @@ static bool is_stage(const Expr *expr)
            expr->pattern != P_ARRAY;
 }
 
+// Is it a component of what the kernel of a let writes, all of which are results?
+static bool is_made(const StageFinder *f, const Expr *result)
+{
+    int field;
+    const Param *param = placed_result(result, &field);
+    for (int i = 0; param && i < f->held.len; i++)
+        if (f->held.at[i].param == param)
+            return f->held.at[i].results;
+    return false;
+}
+
 static void take_result(StageFinder *f, const Expr *expr)
 {
-    if (is_stage(expr)) {
+    if (is_stage(expr) && !is_made(f, expr)) {
         int stage = add_stage(f, expr, "out", -1);
         if (stage >= 0) {
             Elem *elem = &f->p->script.elem[f->p->script.call[stage].out];
@@ -332,7 +345,10 @@ static void take_chain(StageFinder *f, const Expr *expr)
             f->full = true;
             return;
         }
-        Held held = {.param = expr->param, .stage = -1, .value = expr->arg[0]};
+        Held held = {.param = expr->param,
+                     .stage = -1,
+                     .value = expr->arg[0],
+                     .results = makes_results(expr)};
         if (is_stage(expr->arg[0]))
             held.stage = add_stage(f, expr->arg[0], expr->param->name, p->nlet);
         if (held.stage >= 0)
@@ -678,7 +694,7 @@ double pipeline_least(const Pipeline *p, const StageRates *rates)
 
 // Entry ---------------------------------------------------------------------------------
 
-// The stages of one region; NULL if there are not two.
+// The stages of one region; NULL if there are not two, nor were before they became one.
 static Pipeline *region_stages(Rewriter *r, const Path *region, const Param *const *input,
                                int ninput)
 {
@@ -689,9 +705,10 @@ static Pipeline *region_stages(Rewriter *r, const Path *region, const Param *con
     p->script.ir = r->ir;
     p->script.impls = placements;
     StageFinder f = {.p = p, .ir = r->ir, .input = input, .ninput = ninput};
+    const Expr *as_written = r->expr;
     pipeline_normalise(r, region);
     take_chain(&f, path_find(r->expr, region));
-    if (f.full || p->script.ncall < 2) {
+    if (f.full || p->script.ncall < 1 + (r->expr == as_written)) {
         pipeline_free(p);
         return NULL;
     }

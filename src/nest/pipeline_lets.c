@@ -182,15 +182,10 @@ static bool holds_result(const Expr *let, const Expr *results)
 // Results that are maps over the same elements are made by one map.
 static void join_results(Rewriter *r, const Path *region)
 {
-    Lets lets = count_lets(r, region);
+    const Lets lets = count_lets(r, region);
     const Expr *tuple = path_find(r->expr, &lets.end);
-    for (int64_t i = 0, n = tuple->narg; tuple->kind == E_TUPLE && i < n; i++)
-        if (is_map(path_find(r->expr, &lets.end)->arg[i]) &&
-            rewriter_rule(r, &lets.end, RULE_NAME_STAGE, &(RuleArgs){1, {i}}) &&
-            !path_push(&lets.end, 1))
-            return;
     Path at = lets.end;
-    for (tuple = path_find(r->expr, &lets.end); at.n > region->n;) {
+    while (at.n > region->n) {
         at.n--;
         if (holds_result(path_find(r->expr, &at), tuple))
             move_down(r, at);
@@ -208,6 +203,19 @@ static void join_results(Rewriter *r, const Path *region)
             pipeline_fuse_reads(r, &at);
             return;
         }
+}
+
+// Results that are maps of elements have names, so that a kernel may make several.
+static void name_results(Rewriter *r, Path at)
+{
+    const Expr *tuple = path_find(r->expr, &at);
+    for (int64_t i = 0, n = tuple->kind == E_TUPLE ? tuple->narg : 0; i < n; i++) {
+        const Expr *result = path_find(r->expr, &at)->arg[i];
+        if (is_map(result) && expr_computes(result) && !has_fold(result) &&
+            rewriter_rule(r, &at, RULE_NAME_STAGE, &(RuleArgs){1, {i}}) &&
+            !path_push(&at, 1))
+            return;
+    }
 }
 
 // Not of so many that the rewrites would take long: each looks at all of a chain.
@@ -238,5 +246,6 @@ void pipeline_normalise(Rewriter *r, const Path *region)
         else if (!ok && (!let || !path_push(&at, 1)))
             break;
     }
+    name_results(r, at);
     fewer_stages(r, region);
 }

@@ -95,6 +95,10 @@ Expr *with_names(Rewrite *rw, const NamedValues *names, Expr *body);
 // more than a map has.
 int dims_of_tuples(const Type *type);
 Expr *component_of_all(Rewrite *rw, Expr *all, int dims, int i);
+// Does a map give tuples, as they stand behind the names of its function? That of their
+// component i.
+bool is_map_of_tuples(const Expr *expr);
+Expr *map_of_item(Rewrite *rw, const Expr *map, int i);
 
 // match.c
 bool is_threads(Pattern p);         // mapGlb, mapWrg, mapLcl

@@ -209,8 +209,7 @@ Expr *rule_unzipTuple(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return make1(rw, P_UNZIP, elements);
 }
 
-// Component i of what a map gives, behind the names of its function.
-static Expr *map_of_item(Rewrite *rw, const Expr *map, int i)
+Expr *map_of_item(Rewrite *rw, const Expr *map, int i)
 {
     Param *e = fresh(rw, map->fun->params[0]->name);
     Expr *body = call(rw, map->fun, use(rw, e)), **result = &body;
@@ -220,7 +219,7 @@ static Expr *map_of_item(Rewrite *rw, const Expr *map, int i)
     return make_map(rw, map->dims, make_lambda(rw, e, body), copy_of(rw, map->arg[0]));
 }
 
-static bool is_map_of_tuples(const Expr *expr)
+bool is_map_of_tuples(const Expr *expr)
 {
     return expr_is(expr, P_MAP) && expr->fun->nparam == 1 &&
            expr_behind_lets(expr->fun->arg[0])->kind == E_TUPLE;
@@ -259,15 +258,9 @@ Expr *rule_tupleApart(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return expr_tuple(rw->ir, part, type->n);
     if (!let)
         return make_zip(rw, 1, part, type->n);
-    Param *name[PARTS_MAX];
-    Expr *own[PARTS_MAX];
-    for (int i = 0; i < type->n; i++) {
-        name[i] = fresh(rw, at->param->name);
-        own[i] = use(rw, name[i]);
-    }
-    const Expr *zip = make_zip(rw, 1, own, type->n);
-    Expr *rest = rest_with(rw, at->arg[1], &at->param, &zip, 1);
-    for (int i = type->n - 1; i >= 0; i--)
-        rest = expr_let(rw->ir, name[i], part[i], rest);
-    return rest;
+    NamedValues names = {.n = 0};
+    for (int i = 0; i < type->n; i++)
+        part[i] = name_value(rw, &names, at->param->name, part[i]);
+    const Expr *zip = make_zip(rw, 1, part, type->n);
+    return with_names(rw, &names, rest_with(rw, at->arg[1], &at->param, &zip, 1));
 }

@@ -114,19 +114,17 @@ Expr *rule_letApart(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const int dims = unzips ? dims_of_tuples(value->arg[0]->type) : 0;
     if (value == at || (!dims && value->kind != E_TUPLE) || n > PARTS_MAX)
         return NULL;
-    Param *name[PARTS_MAX];
+    NamedValues names = {.n = 0};
     Expr *part[PARTS_MAX];
-    for (int i = 0; i < n; i++) {
-        name[i] = unzips && i > 0 ? name[0] : fresh(rw, at->param->name);
-        part[i] = use(rw, name[i]);
-        if (unzips)
-            part[i] = component_of_all(rw, part[i], dims, i);
-    }
+    for (int i = 0; i < n; i++)
+        part[i] = unzips && i > 0
+                      ? use(rw, names.param[0])
+                      : name_value(rw, &names, at->param->name, copy_of(rw, value->arg[i]));
+    for (int i = 0; unzips && i < n; i++)
+        part[i] = component_of_all(rw, part[i], dims, i);
     const Expr *parts = expr_tuple(rw->ir, part, n);
-    Expr *rest = call_all(rw, make_lambda(rw, at->param, at->arg[1]), &parts);
-    for (int i = unzips ? 1 : n; i-- > 0;)
-        rest = expr_let(rw->ir, name[i], copy_of(rw, value->arg[i]), rest);
-    return rest;
+    return with_names(rw, &names,
+                      call_all(rw, make_lambda(rw, at->param, at->arg[1]), &parts));
 }
 
 Expr *rule_letSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -146,7 +144,18 @@ typedef struct {
     int dims, n;
     bool full;
     const Expr *part[PARTS_MAX];
+    // What is no part: names of arrays, and of the element of each that is at hand.
+    int nname;
+    Param *name[PARTS_MAX], *own[PARTS_MAX];
 } Parts;
+
+static int name_place(const Parts *parts, const Expr *expr)
+{
+    int i = parts->nname - 1;
+    while (i >= 0 && !expr_is_use(expr, parts->name[i]))
+        i--;
+    return i;
+}
 
 static int part_place(const Parts *parts, const Expr *expr)
 {
@@ -161,7 +170,7 @@ static void add_parts(Parts *parts, const Expr *expr)
     if (is_dims(expr, P_ZIP, parts->dims)) {
         for (int i = 0; i < expr->narg; i++)
             add_parts(parts, expr->arg[i]);
-    } else if (part_place(parts, expr) < 0) {
+    } else if (part_place(parts, expr) < 0 && name_place(parts, expr) < 0) {
         parts->full |= parts->n == PARTS_MAX;
         if (!parts->full)
             parts->part[parts->n++] = expr;
@@ -172,8 +181,10 @@ static void add_parts(Parts *parts, const Expr *expr)
 static Expr *element_of(Rewrite *rw, const Parts *parts, const Expr *expr, Param *e)
 {
     if (!is_dims(expr, P_ZIP, parts->dims)) {
-        Expr *all = use(rw, e);
-        return parts->n == 1 ? all : expr_get(rw->ir, all, part_place(parts, expr));
+        const int name = name_place(parts, expr);
+        Expr *all = use(rw, name < 0 ? e : parts->own[name]);
+        return parts->n == 1 || name >= 0 ? all
+                                          : expr_get(rw->ir, all, part_place(parts, expr));
     }
     Expr *item[PARTS_MAX];
     for (int i = 0; i < expr->narg; i++)
@@ -241,45 +252,118 @@ Expr *rule_zipIndex(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 // Several maps as one -------------------------------------------------------------------
 
+static bool like_maps(Rewrite *rw, const Expr *a, const Expr *b)
+{
+    if (!expr_is(a, P_MAP) || !is_dims(b, P_MAP, a->dims))
+        return false;
+    for (int k = 0; k < a->dims; k++)
+        if (!arith_equal(rw->ir->arith, len_of(a, k), len_of(b, k)))
+            return false;
+    return true;
+}
+
+// How often the elements of a map are, or have, an element of what a param names.
+static int names_elements(const Expr *in, int dims, const Param *param)
+{
+    int n = expr_is_use(in, param);
+    for (int i = 0; is_dims(in, P_ZIP, dims) && i < in->narg; i++)
+        n += names_elements(in->arg[i], dims, param);
+    return n;
+}
+
+static bool takes_item(const Expr *expr, const void *all)
+{
+    return expr_is(expr, P_MAP) && expr_is_use(expr->arg[0], all) &&
+           element_component(expr->fun->arg[0], expr->fun->params[0]) >= 0;
+}
+
+// The maps that lets hold, and their components if the rest uses nothing else. What one
+// reads element by element of those before it is at hand; what it reads otherwise is
+// computed again. False: they do not fit.
+static bool find_maps(Rewrite *rw, const Expr *at, const Expr *rest, const Expr **map,
+                      int *apart, Parts *parts)
+{
+    int n = 0;
+    for (const Expr *let = at; let != rest; let = let->arg[1], n++) {
+        if (!like_maps(rw, at->arg[0], let->arg[0]))
+            return false;
+        map[n] = let->arg[0];
+        for (int k = n - 1; k >= 0; k--)
+            if (apart[k] || names_elements(map[n]->arg[0], parts->dims, parts->name[k]) <
+                                expr_count(map[n], expr_is_use, parts->name[k]))
+                map[n] = expr_replace(rw->ir, map[n], parts->name[k], map[k]);
+        add_parts(parts, map[n]->arg[0]);
+        if (is_map_of_tuples(map[n]) && expr_count(rest, takes_item, let->param) ==
+                                            expr_count(rest, expr_is_use, let->param))
+            apart[n] = type_tuple_of(map[n]->type)->n;
+        parts->name[n] = let->param;
+        parts->own[n] = fresh(rw, let->param->name);
+        parts->nname++;
+    }
+    return !parts->full;
+}
+
+static Expr *tuple_of_maps(Rewrite *rw, const Expr *at, int64_t lets)
+{
+    const Expr *map[PARTS_MAX], *of[PARTS_MAX], *rest = at;
+    Expr *item[PARTS_MAX], *value[PARTS_MAX] = {NULL};
+    int n = 0, m = 0, apart[PARTS_MAX] = {0};
+    for (; n < lets && n < PARTS_MAX && rest->kind == E_LET; rest = rest->arg[1])
+        n++;
+    Parts parts = {.dims = n ? at->arg[0]->dims : 0};
+    if (n < 2 || n < lets || !find_maps(rw, at, rest, map, apart, &parts))
+        return NULL;
+    Param *e = fresh(rw, "e"), *all = fresh(rw, at->param->name);
+    for (int i = 0; i < n; i++) {
+        Expr *element = element_of(rw, &parts, map[i]->arg[0], e), *own[PARTS_MAX];
+        Param *t = fresh(rw, "t");
+        if (m + MAX(apart[i], 1) > PARTS_MAX)
+            return NULL;
+        for (int k = 0; k < MAX(apart[i], 1); k++, m++) {
+            const Expr *part = apart[i] ? map_of_item(rw, map[i], k) : map[i];
+            item[m] = call(rw, part->fun, copy_of(rw, element));
+            own[k] = expr_get(rw->ir, use(rw, t), m);
+        }
+        if (!apart[i]) {
+            value[i] = item[m - 1];
+            item[m - 1] = use(rw, parts.own[i]);
+        }
+        Expr *mine = apart[i] ? expr_tuple(rw->ir, own, apart[i]) : own[0];
+        of[i] = make_map(rw, parts.dims, make_lambda(rw, t, mine), use(rw, all));
+    }
+    Expr *body = expr_tuple(rw->ir, item, m);
+    for (int i = n - 1; i >= 0; i--)
+        if (value[i])
+            body = call(rw, make_lambda(rw, parts.own[i], body), value[i]);
+    Expr *maps = make_map(rw, parts.dims, make_lambda(rw, e, body), zip_of(rw, &parts));
+    return expr_let(rw->ir, all, maps, rest_with(rw, rest, parts.name, of, n));
+}
+
+// Several folds as one ------------------------------------------------------------------
+
 static bool is_sum(const Expr *expr)
 {
     return expr_is(expr, P_REDUCE) && combined(expr->fun, -1) >= 0 && reduce_shares(expr);
 }
 
-// Are they maps, or folds by operations, that go through as many elements?
-static bool are_alike(Rewrite *rw, const Expr *a, const Expr *b)
+// The folds that n lets hold, of maps that go through as many elements, where none needs
+// the others. Returns what follows the lets; NULL: they do not fit.
+static const Expr *find_folds(Rewrite *rw, const Expr *at, int n, const Expr **fold,
+                              Param **name)
 {
-    const bool folds = is_sum(a) && is_sum(b);
-    if (!folds && (!expr_is(a, P_MAP) || !is_dims(b, P_MAP, a->dims)))
-        return false;
-    for (int k = 0; k < (folds ? 1 : a->dims); k++)
-        if (!arith_equal(rw->ir->arith, len_of(folds ? a->arg[1] : a, k),
-                         len_of(folds ? b->arg[1] : b, k)))
-            return false;
-    return true;
-}
-
-// The values of n lets, each without the names before it: what they stand for is computed
-// again. Of folds, which need none of the others, the maps that they fold. Returns what
-// follows the lets; NULL if they do not fit.
-static const Expr *values_of(Rewrite *rw, const Expr *at, int n, const Expr **map,
-                             const Expr **fold, Param **name)
-{
-    const Expr *expr = at;
-    for (int i = 0; i < n; i++, expr = expr->arg[1]) {
-        if (expr->kind != E_LET || !are_alike(rw, at->arg[0], expr->arg[0]))
+    const Expr *let = at, *first = at->arg[0];
+    for (int i = 0; i < n; i++, let = let->arg[1]) {
+        if (let->kind != E_LET || !is_sum(let->arg[0]) ||
+            !arith_equal(rw->ir->arith, len_of(first->arg[1], 0),
+                         len_of(let->arg[0]->arg[1], 0)))
             return NULL;
-        map[i] = expr->arg[0];
-        name[i] = expr->param;
-        fold[i] = is_sum(map[i]) ? fold_of_map(rw, map[i]) : NULL;
-        for (int k = i - 1; k >= 0; k--)
-            if (expr_mentions(map[i], name[k]) && fold[i])
+        for (int k = 0; k < i; k++)
+            if (expr_mentions(let->arg[0], name[k]))
                 return NULL;
-            else if (expr_mentions(map[i], name[k]))
-                map[i] = expr_replace(rw->ir, map[i], name[k], map[k]);
-        map[i] = fold[i] ? fold[i]->arg[1] : map[i];
+        name[i] = let->param;
+        fold[i] = fold_of_map(rw, let->arg[0]);
     }
-    return expr;
+    return let;
 }
 
 // One fold of tuples instead of several.
@@ -297,32 +381,35 @@ static Expr *fold_tuples(Rewrite *rw, const Expr *const *fold, int n, Expr *in)
     return make_reduce(rw, P_REDUCE, f, expr_tuple(rw->ir, init, n), in);
 }
 
+static Expr *tuple_of_folds(Rewrite *rw, const Expr *at, int64_t lets)
+{
+    const Expr *fold[PARTS_MAX], *of[PARTS_MAX];
+    Expr *item[PARTS_MAX];
+    Param *name[PARTS_MAX], *e = fresh(rw, "e"), *all = fresh(rw, at->param->name);
+    const int n = (int)lets;
+    const Expr *rest = find_folds(rw, at, n, fold, name);
+    Parts parts = {.dims = 1};
+    for (int i = 0; rest && i < n; i++)
+        add_parts(&parts, fold[i]->arg[1]->arg[0]);
+    if (!rest || parts.full)
+        return NULL;
+    for (int i = 0; i < n; i++) {
+        const Expr *map = fold[i]->arg[1];
+        item[i] = call(rw, map->fun, element_of(rw, &parts, map->arg[0], e));
+        of[i] = expr_get(rw->ir, use(rw, all), i);
+    }
+    Expr *f = make_lambda(rw, e, expr_tuple(rw->ir, item, n));
+    Expr *maps = make_map(rw, 1, f, zip_of(rw, &parts));
+    return expr_let(rw->ir, all, fold_tuples(rw, fold, n, maps),
+                    rest_with(rw, rest, name, of, n));
+}
+
 Expr *rule_letTuple(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    const Expr *map[PARTS_MAX] = {NULL}, *fold[PARTS_MAX] = {NULL}, *of[PARTS_MAX];
-    Param *name[PARTS_MAX];
-    int n = (int)MIN(args->at[0], PARTS_MAX + 1);
+    const int64_t n = args->at[0];
     if (at->kind != E_LET || n < 2 || n > PARTS_MAX)
         return NULL;
-    const Expr *rest = values_of(rw, at, n, map, fold, name);
-    Expr *item[PARTS_MAX];
-    if (!rest)
-        return NULL;
-    Parts parts = {.dims = map[0]->dims};
-    for (int i = 0; i < n; i++)
-        add_parts(&parts, map[i]->arg[0]);
-    if (parts.full)
-        return NULL;
-    Param *e = fresh(rw, "e"), *all = fresh(rw, at->param->name);
-    for (int i = 0; i < n; i++)
-        item[i] = call(rw, map[i]->fun, element_of(rw, &parts, map[i]->arg[0], e));
-    Expr *f = make_lambda(rw, e, expr_tuple(rw->ir, item, n));
-    Expr *value = make_map(rw, parts.dims, f, zip_of(rw, &parts));
-    value = fold[0] ? fold_tuples(rw, fold, n, value) : value;
-    for (int i = 0; i < n; i++)
-        of[i] = fold[0] ? expr_get(rw->ir, use(rw, all), i)
-                        : component_of_all(rw, use(rw, all), parts.dims, i);
-    return expr_let(rw->ir, all, value, rest_with(rw, rest, name, of, n));
+    return is_sum(at->arg[0]) ? tuple_of_folds(rw, at, n) : tuple_of_maps(rw, at, n);
 }
 
 // A layout of a zip ---------------------------------------------------------------------

@@ -375,6 +375,10 @@ static const Instance instances[] = {
      "reduce(\\s v -> s * twice(v), 1, y) in let c = reduce(max, -9, x) in (b, a - c)",
      "root", "3"},
     {"letTuple",
+     "def p(x: [N]int) = let a = map(\\v -> (v, twice(v)), x) in let b = map(twice, x) in\n"
+     "  (map(\\t -> t.1, a), b, map(\\t -> t.0, a))",
+     "root", "2"},
+    {"letTuple",
      "def p(x: [N][M]int) = let a = map2(twice, x) in let b = map2(\\w -> w[0][0] - "
      "w[1][0],"
      " slide2(2, 1, 1, 1, pad2(0, 1, 0, 0, wrap, a))) in let c = map2(\\u v -> (u, v),"

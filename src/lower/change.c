@@ -202,9 +202,15 @@ static bool is_first(const Changes *c, const CellUse *load)
            load->at < c->cells.stores.at[0].at;
 }
 
+// By arms that load and arms that store: the store must be of a later level than the load,
+// or of no earlier one, as an item loads its own cell before it stores it.
+typedef struct {
+    bool later[ARMS_MAX][ARMS_MAX], after[ARMS_MAX][ARMS_MAX];
+} ArmOrder;
+
 // Finds where an arm stores what another one, or all of them, load: it comes later. False:
 // an item may load what another one has changed.
-static bool find_meetings(Changes *c, bool meets[ARMS_MAX][ARMS_MAX])
+static bool find_meetings(Changes *c, ArmOrder *order)
 {
     Cells *k = &c->cells;
     bool any = false, asks = false;
@@ -213,6 +219,8 @@ static bool find_meetings(Changes *c, bool meets[ARMS_MAX][ARMS_MAX])
             const Meeting meeting = cells_meeting(k, load, store);
             const bool first = is_first(c, load);
             asks |= meeting == CELLS_OWN && load->part == NO_PART && !first;
+            if (meeting == CELLS_OWN && load->part != NO_PART)
+                order->after[load->part][store->part] = true;
             if (meeting != CELLS_MEET)
                 continue;
             if ((load->part == NO_PART && !first) || load->part == store->part)
@@ -220,7 +228,7 @@ static bool find_meetings(Changes *c, bool meets[ARMS_MAX][ARMS_MAX])
             if (load->part == NO_PART)
                 c->arms.at[store->part].level = 1;
             else
-                meets[load->part][store->part] = true;
+                order->later[load->part][store->part] = true;
             any = true;
         }
     return !any || !asks; // conditions are asked again
@@ -229,19 +237,22 @@ static bool find_meetings(Changes *c, bool meets[ARMS_MAX][ARMS_MAX])
 // False where there are too many, or none for arms that each load what the other stores.
 static bool find_levels(Changes *c)
 {
-    bool meets[ARMS_MAX][ARMS_MAX] = {{false}};
-    if (!find_meetings(c, meets))
-        return false;
-    for (int again = 0; again < ARMS_MAX; again++)
+    ArmOrder order = {0};
+    bool changed = find_meetings(c, &order), found = changed;
+    while (changed && found) {
+        changed = false;
         for (int i = 0; i < c->arms.len; i++)
             for (int j = 0; j < c->arms.len; j++) {
-                const int level = c->arms.at[i].level + 1;
-                if (meets[i][j] && level == LEVELS_MAX)
-                    return false;
-                if (meets[i][j] && c->arms.at[j].level < level)
-                    c->arms.at[j].level = level;
+                const bool asked = order.later[i][j] || order.after[i][j];
+                const int level = c->arms.at[i].level + order.later[i][j];
+                if (!asked || c->arms.at[j].level >= level)
+                    continue;
+                c->arms.at[j].level = level;
+                changed = true;
+                found &= level < LEVELS_MAX;
             }
-    return true;
+    }
+    return found;
 }
 
 static bool is_of(const Changes *c, const CellUse *touch, int level)
@@ -487,6 +498,12 @@ bool changes_look(Lower *l, const Block *block)
     c->cells.in_rows = l->item[1] && in_rows(l);
     cells_look(&c->cells, block);
     return true;
+}
+
+void changes_hide(Lower *l)
+{
+    if (l->changes)
+        l->changes->cells.unknown = true;
 }
 
 bool changes_found(Lower *l, Changes *c)

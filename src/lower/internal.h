@@ -144,6 +144,8 @@ const View *eval_select(Lower *l, const Expr *expr, const Env *env);
 Changes *changes_new(Lower *l, const View *const *array, int n, const Arith *number,
                      bool once);
 bool changes_look(Lower *l, const Block *block);
+// Something within the step is launched by itself, so that its kernels are not looked at.
+void changes_hide(Lower *l);
 bool changes_found(Lower *l, Changes *c);
 int changes_levels(const Changes *c);
 bool changes_any(const Changes *c, int level); // has it anything?

@@ -574,6 +574,7 @@ const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *
         gen_copies(l, expr, in, out);
         return out;
     }
+    changes_hide(l);
     Buffer *first[PLANES_MAX], *final[PLANES_MAX], *formal[2 * PLANES_MAX];
     const bool is_ours = state_buffers(l, in, expr, first, true) != in;
     const View *dest = state_buffers(l, out, expr, final, false);
@@ -646,6 +647,7 @@ static bool reads_back(const View *out)
 // Each step reads the row before its own where that was written.
 void gen_row_steps(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
+    changes_hide(l);
     int64_t rows;
     Buffer *all[PLANES_MAX];
     const View *dest = reads_back(out) ? out : state_buffers(l, out, expr, all, false);

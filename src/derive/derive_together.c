@@ -333,9 +333,9 @@ static bool is_whole_fold(const Expr *let)
 // Folds have names of their own, and fold maps of what is joined.
 static void name_all_folds(DeriveWalk *w, Path at)
 {
-    const int64_t any = 0;
-    while (!w->deep && (walk_apply(w, RULE_NAME_FOLD, at, &any, 1) ||
-                        walk_node(w, at)->kind == E_LET)) {
+    const int64_t any[] = {0, 0};
+    while (!w->deep &&
+           (walk_apply(w, RULE_NAME_FOLD, at, any, 2) || walk_node(w, at)->kind == E_LET)) {
         const bool fold = is_whole_fold(walk_node(w, at));
         Path in = walk_below(w, walk_below(w, at, 0), 1);
         while (fold && walk_apply_plain(w, RULE_LAYOUT_OF_MAP, in)) {

@@ -387,7 +387,8 @@ static void test_separated_folds_are_stages(void **state)
     }
 }
 
-// The plain point joins stages where one reads the other point by point, and only there.
+// The plain point joins stages where one reads the other point by point, and only there;
+// results have names for that.
 static void test_plain_cover(void **state)
 {
     (void)state;
@@ -400,7 +401,7 @@ static void test_plain_cover(void **state)
     const Space *space = derive_space(x.derivation);
     derive_plain(x.derivation, &plain);
     expected = plain;
-    assert_true(space_set(space, &expected, "cover", "1|2+3|4"));
+    assert_true(space_set(space, &expected, "cover", "1|2+3+4"));
     assert_true(point_equal(space, &plain, &expected));
     close_all(&x);
 }

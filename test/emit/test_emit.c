@@ -516,7 +516,8 @@ static void test_follow(void **state)
 {
     (void)state;
     Build *b = build_tile(4, 0);
-    Launch launch = {b->kernel, b->kernel->params.at};
+    Launch launch = {
+        .kernel = b->kernel, .buffer = b->kernel->params.at, .global = b->kernel->global};
     for (int n = 1; n < 4; n++) {
         VEC_PUSH(b->arena, &b->unit.launches, launch);
         Buf out = buf_new();
@@ -616,7 +617,8 @@ static void test_unit(void **state)
     SizeDecl size = {.name = "N", .arith = num(b, 256)};
     b->program.main = &main_def;
     VEC_PUSH(b->arena, &b->program.sizes, size);
-    Launch launch = {b->kernel, b->kernel->params.at};
+    Launch launch = {
+        .kernel = b->kernel, .buffer = b->kernel->params.at, .global = b->kernel->global};
     VEC_PUSH(b->arena, &b->unit.launches, launch);
     b->program.math = MATH_EXACT; // for which CUDA needs no options
     Buf out = buf_new();

@@ -207,7 +207,8 @@ bool cli_inputs(Options *options, const Problem *problem, InputFiles *files);
 // false with diagnostics.
 bool cli_steps(Options *options, const Steps **steps);
 bool cli_no_strategy(Options *options, const char *strategy);
-bool cli_no_target(Options *options, const char *target);
+// The target that the options name, else the device's; NULL with diagnostics.
+const Target *cli_target(Options *options, const DeviceInfo *device);
 // The columns that --features names, else those of the kind.
 ColumnSet cli_columns(const Options *options, const ModelKind *kind);
 void cli_time(Buf *out, double ns); // "1.234 ms"

@@ -125,15 +125,6 @@ static Print *find_print(Options *o)
     return NULL;
 }
 
-static const Target *find_target(Options *o, const DeviceInfo *device)
-{
-    const char *name = o->target ? o->target : device->target;
-    const Target *target = target_find(name);
-    if (!target)
-        cli_no_target(o, name);
-    return target;
-}
-
 // A template or a script has nothing but its kernels.
 static bool print_candidate(Emission *e, Buf *text)
 {
@@ -198,7 +189,7 @@ static bool open_device(Emission *e, int i)
     Options *o = e->o;
     o->device = e->id ? e->id[i] : o->device;
     variants_close(&e->variants);
-    if (!find_device(e) || !(e->target = find_target(o, &e->device)))
+    if (!find_device(e) || !(e->target = cli_target(o, &e->device)))
         return false;
     warn_of_limits(e);
     describe_target(target_name(e->target), &e->device);

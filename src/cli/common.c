@@ -337,13 +337,22 @@ bool cli_device(Options *o, DeviceInfo *info)
     return devices_find(o->arena, NULL, cli_stop(), o->device, info, &o->diags);
 }
 
-bool cli_no_target(Options *o, const char *target)
+static bool no_target(Options *o, const char *target)
 {
     const char *name[8];
     int n = 0;
     for (; n < COUNTOF(name) && target_at(n); n++)
         name[n] = target_name(target_at(n));
     return cli_unknown(o, "C008", "target", target, name, n);
+}
+
+const Target *cli_target(Options *o, const DeviceInfo *device)
+{
+    const char *name = o->target ? o->target : device->target;
+    const Target *target = target_find(name);
+    if (!target)
+        no_target(o, name);
+    return target;
 }
 
 bool cli_steps(Options *o, const Steps **steps)

@@ -112,9 +112,8 @@ bool cli_predict_shares(Options *o, Problem *problem)
         return diag_error(&o->diags, span_none, "C017", "no model came with the program");
     if (!cli_device(o, &s.info))
         return false;
-    const char *name = o->target ? o->target : s.info.target;
-    if (!(s.target = target_find(name)))
-        return cli_no_target(o, name);
+    if (!(s.target = cli_target(o, &s.info)))
+        return false;
     describe_target(target_name(s.target), &s.info);
     describe_device(&s.info, &s.device);
     bool ok = find_roofline(&s) &&

@@ -560,8 +560,8 @@ static Path names_before(DeriveWalk *w, Path at)
     return at;
 }
 
-// Of several products that a map reads, one is computed where the map is: its tiles are
-// those of the map. The others are stages before it.
+// If a map reads several products, the first is computed where the map is, whose tiles are
+// those of the product. The others are stages before it.
 static Path name_products(DeriveWalk *w, Path at)
 {
     const int64_t only = 0;
@@ -830,16 +830,25 @@ static void only_elements(DeriveWalk *w, Path at)
         walk_apply_plain(w, RULE_ONLY_ELEMENT, at);
 }
 
-// Folds that choose become folds by operations, before anybody asks what folds are shared.
-static void fold_choices(DeriveWalk *w, Path at)
+// Rewrites each position from the outside in, as far as something below is of the sort.
+// rewrite: returns where what was there has come to stand.
+static void rewrite_all(DeriveWalk *w, Path at, ExprTest *sort,
+                        Path (*rewrite)(DeriveWalk *w, Path at))
 {
-    if (w->deep || !expr_find(walk_node(w, at), is_nest, NULL))
+    if (w->deep || !expr_find(walk_node(w, at), sort, NULL))
         return;
-    walk_apply_plain(w, RULE_FOLD_CHOICE, at);
+    at = rewrite(w, at);
     if (walk_node(w, at)->fun)
-        fold_choices(w, walk_below(w, at, CHILD_FUN));
+        rewrite_all(w, walk_below(w, at, CHILD_FUN), sort, rewrite);
     for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
-        fold_choices(w, walk_below(w, at, i));
+        rewrite_all(w, walk_below(w, at, i), sort, rewrite);
+}
+
+// Folds that choose become folds by operations, before anybody asks what folds are shared.
+static Path fold_choice(DeriveWalk *w, Path at)
+{
+    walk_apply_plain(w, RULE_FOLD_CHOICE, at);
+    return at;
 }
 
 // Does it name a tuple with arrays, below the names of its own?
@@ -851,24 +860,19 @@ static bool names_arrays(const Expr *expr, const void *none)
 }
 
 // Names of tuples of arrays become names of the arrays, which are stages then.
-static void tuples_apart(DeriveWalk *w, Path at)
+static Path tuple_apart(DeriveWalk *w, Path at)
 {
-    if (w->deep || !expr_find(walk_node(w, at), names_arrays, NULL))
-        return;
     while (names_arrays(walk_node(w, at), NULL) && walk_apply_plain(w, RULE_LET_OUT, at))
         at = walk_below(w, at, 1);
     if (names_arrays(walk_node(w, at), NULL))
         walk_apply_plain(w, RULE_LET_APART, at);
-    if (walk_node(w, at)->fun)
-        tuples_apart(w, walk_below(w, at, CHILD_FUN));
-    for (int i = 0; !w->deep && i < walk_node(w, at)->narg; i++)
-        tuples_apart(w, walk_below(w, at, i));
+    return at;
 }
 
 void derive_normalise(DeriveWalk *w, Path at)
 {
-    tuples_apart(w, at);
-    fold_choices(w, at);
+    rewrite_all(w, at, names_arrays, tuple_apart);
+    rewrite_all(w, at, is_nest, fold_choice);
     if (!at.n)
         derive_name_results(w);
     w->axes.n = 0;

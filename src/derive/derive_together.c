@@ -294,8 +294,8 @@ static bool mentions_any(const Expr *expr, const Param *const *names, int n)
     return found;
 }
 
-// Does a map make the array, or go through it and wait for no fold of it? Then folds are
-// done where that is (derive_together.c).
+// Does a map make the array, or go through it and wait for no fold of it? Then the map's
+// pass does the folds, too.
 static bool has_pass(const Expr *let, const Expr *array)
 {
     enum { WAITING = 64 };
@@ -346,8 +346,8 @@ static void name_all_folds(DeriveWalk *w, Path at)
     }
 }
 
-// Of folds that read one array, as means and extremes of it, each that needs none of the
-// others is folded with them.
+// Folds that read one array, as its mean and its extremes, become one fold, but for those
+// that need the result of another.
 void derive_join_folds(DeriveWalk *w, Path at)
 {
     const Rewriter before = rewriter_hold(&w->r);

@@ -3,8 +3,7 @@
 // Cells: which of an array an item loads, and which another one stores.
 //
 //   method  Two accesses by different items, each with variables of its own, meet nowhere
-//   if
-//           they differ in a coordinate by what is known of both: sides of conditions,
+//           if they differ in a coordinate by what is known of both: sides of conditions,
 //           guards, ranges of loops. Of a store whose cell no other item has, a load of
 //           that cell is the item's own.
 //

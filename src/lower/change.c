@@ -297,7 +297,7 @@ static bool may_wait(Changes *c)
 
 // Ranges ------------------------------------------------------------------------------
 
-// Of a loop over items: from the first to before the last that conditions let through.
+// Which items of a loop conditions let through: from the first to before the last.
 typedef struct {
     const Arith *from, *to;
 } ItemRange;
@@ -374,7 +374,7 @@ static bool is_in(const CellUse *store, const Stm *loop)
     return false;
 }
 
-// Of all loops of a map, for the arms of a level.
+// The range that the arms of a level need in all loops of a map.
 static ItemRange range_of_map(Changes *c, const ChangedMap *map, int level)
 {
     Cells *k = &c->cells;

@@ -601,8 +601,7 @@ const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *
     return out;
 }
 
-// Prefixes that are arrays
-// ------------------------------------------------------------------
+// Prefixes that are arrays ----------------------------------------------------------------
 
 typedef struct {
     const Expr *scan;

@@ -227,9 +227,7 @@ bool is_map_of_tuples(const Expr *expr)
 
 int dims_of_tuples(const Type *type)
 {
-    int dims = 0;
-    for (; type->kind == T_ARRAY; type = type->elem)
-        dims++;
+    const int dims = type_depth(type);
     return dims <= DIMS_MAX ? dims : 0;
 }
 

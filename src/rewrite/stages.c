@@ -303,15 +303,15 @@ static bool find_maps(Rewrite *rw, const Expr *at, const Expr *rest, const Expr 
     return !parts->full;
 }
 
-static Expr *tuple_of_maps(Rewrite *rw, const Expr *at, int64_t lets)
+static Expr *tuple_of_maps(Rewrite *rw, const Expr *at, int n)
 {
     const Expr *map[PARTS_MAX], *of[PARTS_MAX], *rest = at;
     Expr *item[PARTS_MAX], *value[PARTS_MAX] = {NULL};
-    int n = 0, m = 0, apart[PARTS_MAX] = {0};
-    for (; n < lets && n < PARTS_MAX && rest->kind == E_LET; rest = rest->arg[1])
-        n++;
-    Parts parts = {.dims = n ? at->arg[0]->dims : 0};
-    if (n < 2 || n < lets || !find_maps(rw, at, rest, map, apart, &parts))
+    int lets = 0, m = 0, apart[PARTS_MAX] = {0};
+    for (; lets < n && rest->kind == E_LET; rest = rest->arg[1])
+        lets++;
+    Parts parts = {.dims = at->arg[0]->dims};
+    if (lets < n || !find_maps(rw, at, rest, map, apart, &parts))
         return NULL;
     Param *e = fresh(rw, "e"), *all = fresh(rw, at->param->name);
     for (int i = 0; i < n; i++) {
@@ -381,12 +381,11 @@ static Expr *fold_tuples(Rewrite *rw, const Expr *const *fold, int n, Expr *in)
     return make_reduce(rw, P_REDUCE, f, expr_tuple(rw->ir, init, n), in);
 }
 
-static Expr *tuple_of_folds(Rewrite *rw, const Expr *at, int64_t lets)
+static Expr *tuple_of_folds(Rewrite *rw, const Expr *at, int n)
 {
     const Expr *fold[PARTS_MAX], *of[PARTS_MAX];
     Expr *item[PARTS_MAX];
     Param *name[PARTS_MAX], *e = fresh(rw, "e"), *all = fresh(rw, at->param->name);
-    const int n = (int)lets;
     const Expr *rest = find_folds(rw, at, n, fold, name);
     Parts parts = {.dims = 1};
     for (int i = 0; rest && i < n; i++)
@@ -409,7 +408,8 @@ Expr *rule_letTuple(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const int64_t n = args->at[0];
     if (at->kind != E_LET || n < 2 || n > PARTS_MAX)
         return NULL;
-    return is_sum(at->arg[0]) ? tuple_of_folds(rw, at, n) : tuple_of_maps(rw, at, n);
+    return is_sum(at->arg[0]) ? tuple_of_folds(rw, at, (int)n)
+                              : tuple_of_maps(rw, at, (int)n);
 }
 
 // A layout of a zip ---------------------------------------------------------------------

@@ -75,7 +75,7 @@ static void drop_reference(Tune *t)
     t->data = NULL;
 }
 
-// Of a program in a thread of its own, which has read the program anew.
+// Begins to make the reference, in a thread that has read the program anew for itself.
 static void begin_reference(Tune *t)
 {
     const Problem *problem = t->problem;

@@ -40,7 +40,7 @@ static void list_kind(Infos *infos, Arena *arena, const char *kind,
             return;
         worker_send(&worker, json_pack("{s:s,s:s}", "do", "list", "kind", kind), STAGE_LIST,
                     0, LIST_LIMIT_S);
-        ended = worker_wait(&worker, 1, stop, &answer) && !answer;
+        ended = worker_wait(&worker, 1, stop, true, &answer) && !answer;
         buf_clear(&why);
         killed = worker_end(&worker, &why) && ended;
     }

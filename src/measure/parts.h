@@ -345,8 +345,8 @@ void worker_send(Worker *worker, json_t *message, WorkerStage stage, int job,
 void worker_enter(Worker *worker, WorkerStage stage, int job, double limit_s);
 // Waits for a message of any of the workers, or a deadline. Returns a worker with
 // *message set; with *message NULL: it is dead, or late. NULL: all are off, or the stop
-// is due.
-Worker *worker_wait(Worker *worker, int n, const Stop *stop, json_t **message);
+// is due, or nothing has come and it is not to wait.
+Worker *worker_wait(Worker *worker, int n, const Stop *stop, bool waits, json_t **message);
 // Ends and reaps it; says how it died, and the end of what it printed. True if somebody
 // else killed it: by a signal that no kernel and no library raises by itself.
 bool worker_end(Worker *worker, Buf *why);

@@ -288,13 +288,13 @@ static int wait_ms(const Worker *worker, int n, const Stop *stop)
 
 // Waits for the sockets, and reads what came; a worker at its end, or NULL. *any: one of
 // them had something to read.
-static Worker *listen_to(Worker *worker, int n, const Stop *stop, bool *any)
+static Worker *listen_to(Worker *worker, int n, int ms, bool *any)
 {
     struct pollfd poller[PROCESSES_MAX];
     for (int i = 0; i < n; i++)
         poller[i] =
             (struct pollfd){worker[i].state == WORKER_OFF ? -1 : worker[i].fd, POLLIN, 0};
-    *any = poll(poller, (nfds_t)n, wait_ms(worker, n, stop)) > 0;
+    *any = poll(poller, (nfds_t)n, ms) > 0;
     for (int i = 0; i < n && *any; i++)
         if (poller[i].fd >= 0 && poller[i].revents && !fill(&worker[i]))
             return &worker[i];
@@ -303,16 +303,16 @@ static Worker *listen_to(Worker *worker, int n, const Stop *stop, bool *any)
 
 // What has arrived is read before anybody is judged late: this process may have been held
 // up itself.
-Worker *worker_wait(Worker *worker, int n, const Stop *stop, json_t **message)
+Worker *worker_wait(Worker *worker, int n, const Stop *stop, bool waits, json_t **message)
 {
-    bool alive = false, any;
+    bool alive = false, any = true;
     *message = NULL;
     for (int i = 0; i < n; i++)
         alive |= worker[i].state != WORKER_OFF;
-    while (alive && !stop_due(stop)) {
+    while (alive && (any || waits) && !stop_due(stop)) {
         Worker *found = find_whole(worker, n, message);
         if (!found)
-            found = listen_to(worker, n, stop, &any);
+            found = listen_to(worker, n, waits ? wait_ms(worker, n, stop) : 0, &any);
         if (!found && !any)
             found = find_late(worker, n);
         if (found)

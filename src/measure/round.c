@@ -40,6 +40,9 @@ enum {
 static const double OPEN_LIMIT_S = 120, JOINT_LIMIT_S = 0.5, MOMENT_S = 0.3;
 // Compiling takes jobs for so long at once; the weight of a new time in their mean.
 static const double PARCEL_S = 2, NEWS = 0.2;
+// Jobs are made for so long before workers get those that there are: the kernels of streams
+// take 0.1 s each, and ten for each of 16 compilers kept all workers waiting.
+static const double REFILL_S = 0.03;
 
 // Limits ------------------------------------------------------------------------------
 
@@ -246,17 +249,9 @@ static bool take(Runner *runner, Worker *worker, const json_t *message, Diags *d
     return true;
 }
 
-// Waits until one thing has happened, and deals with it; false: no worker is left, or the
-// runner is halted.
-static bool attend(Runner *runner, Diags *diags)
+// A worker with what it says, or one that is dead or late; false: none is left.
+static bool deal_with(Runner *runner, Worker *worker, json_t *message, Diags *diags)
 {
-    json_t *message;
-    Worker *worker =
-        worker_wait(runner->worker, runner->nworker, runner->config.stop, &message);
-    if (!worker && stop_due(runner->config.stop)) {
-        runner->halted = true;
-        return false;
-    }
     bool ok = !worker || (message ? take(runner, worker, message, diags)
                                   : replace(runner, worker, diags));
     json_decref(message);
@@ -265,6 +260,32 @@ static bool attend(Runner *runner, Diags *diags)
     return diag_world(diags, "", "no worker can use the device %s: %.*s",
                       runner->config.device, (int)strcspn(runner->trouble.text, "\n"),
                       runner->trouble.text);
+}
+
+// Waits until one thing has happened, and deals with it; false: no worker is left, or the
+// runner is halted.
+static bool attend(Runner *runner, Diags *diags)
+{
+    json_t *message;
+    Worker *worker =
+        worker_wait(runner->worker, runner->nworker, runner->config.stop, true, &message);
+    if (!worker && stop_due(runner->config.stop)) {
+        runner->halted = true;
+        return false;
+    }
+    return deal_with(runner, worker, message, diags);
+}
+
+// Deals with what has happened, and does not wait.
+static bool catch_up(Runner *runner, Diags *diags)
+{
+    json_t *message;
+    Worker *worker;
+    bool ok = true;
+    while (ok && (worker = worker_wait(runner->worker, runner->nworker, runner->config.stop,
+                                       false, &message)))
+        ok = deal_with(runner, worker, message, diags);
+    return ok;
 }
 
 // Preparing ---------------------------------------------------------------------------
@@ -535,10 +556,11 @@ static void grow(Round *round)
 }
 
 // Takes in further jobs as long as there are some, few are under way and fewer wait than
-// are wanted.
-static void refill(Runner *runner, int most, int wanted)
+// are wanted. Returns whether it was enough; else its time was over, and workers wait.
+static bool refill(Runner *runner, int most, int wanted, double time_s)
 {
     Round *round = runner->round;
+    const double end_s = clock_s() + time_s;
     while (round->first < round->end && item_at(round, round->first)->state == ITEM_DONE)
         round->first++;
     for (int n = count_waiting(round); n < wanted && round->end - round->first < most;
@@ -550,7 +572,10 @@ static void refill(Runner *runner, int most, int wanted)
             grow(round);
         *item_at(round, round->end) = (Item){.job = job, .number = round->end};
         round->end++;
+        if (clock_s() > end_s)
+            return false;
     }
+    return true;
 }
 
 static bool is_whole(const Round *round, int parcel)
@@ -635,12 +660,12 @@ static bool run_ahead(Runner *runner, Diags *diags)
         report(round);
         if (!ok)
             return false;
-        refill(runner, AHEAD * SHARE * runner->most_workers,
-               SHARE * MAX(count_free(runner), 1));
+        bool full = refill(runner, AHEAD * SHARE * runner->most_workers,
+                           SHARE * MAX(count_free(runner), 1), REFILL_S);
         if (round->first == round->end)
             return workers_settle(runner, diags);
         ok = hand_out(runner, diags) && keep_running(runner, diags) &&
-             (!any_busy(runner) || attend(runner, diags));
+             (full && any_busy(runner) ? attend : catch_up)(runner, diags);
     }
 }
 
@@ -695,7 +720,7 @@ static bool run_batches(Runner *runner, Diags *diags)
     Round *round = runner->round;
     bool ok = true;
     while (ok) {
-        refill(runner, runner->batch, runner->batch);
+        refill(runner, runner->batch, runner->batch, INFINITY);
         if (round->first == round->end)
             break;
         bool batch = !runner->info.is_cpu && !takes_turns(runner);
@@ -777,12 +802,14 @@ bool round_begin(Runner *runner, const Round *round, Diags *diags)
     runner->round = runner->begun = xmalloc(sizeof *round);
     *runner->begun = *round;
     bool ok = revive(runner, WORKERS_MAX, diags) && enlist(runner, WORKERS_MAX, diags);
-    while (ok && any_opening(runner))
-        ok = attend(runner, diags);
-    if (!ok)
-        return runner->halted;
-    refill(runner, SHARE * runner->most_workers, SHARE * runner->most_workers);
-    return hand_out(runner, diags);
+    for (bool full = false; ok && !full;) {
+        full = refill(runner, SHARE * runner->most_workers, SHARE * runner->most_workers,
+                      REFILL_S);
+        ok = catch_up(runner, diags) && hand_out(runner, diags);
+    }
+    while (ok && first_waiting(runner->round, false) && any_opening(runner))
+        ok = attend(runner, diags) && hand_out(runner, diags);
+    return ok || runner->halted;
 }
 
 void round_drop(Runner *runner)

@@ -105,14 +105,23 @@ static void test_gpucheck(void **state)
     const uint8_t truth[] = {1, 0, 1}, lie[] = {1, 1, 1};
     compare_both(kind, device, gpu, S_BOOL, lie, truth, 3, NULL);
     compare_both(kind, device, gpu, S_BOOL, lie, truth, 3, undecided);
-    // Every half, beside its neighbour.
+    // The last bits of wide integers, which a double does not hold.
+    const int64_t wide[] = {INT64_MAX, INT64_MIN, 5},
+                  beside[] = {INT64_MAX - 1, INT64_MIN, 5};
+    compare_both(kind, device, gpu, S_LONG, wide, wide, 3, NULL);
+    compare_both(kind, device, gpu, S_LONG, beside, wide, 3, NULL);
+    compare_both(kind, device, gpu, S_ULONG, wide, beside, 3, undecided);
+    // Every pattern of narrow types, beside its neighbour.
+    static const Scalar narrow[] = {S_CHAR, S_UCHAR, S_SHORT, S_USHORT, S_HALF, S_BF16};
     static uint16_t half[1 << 16], next[1 << 16];
     for (int i = 0; i < 1 << 16; i++) {
         half[i] = (uint16_t)i;
         next[i] = (uint16_t)(i ^ (i % 64 == 5));
     }
-    compare_both(kind, device, gpu, S_HALF, half, half, 1 << 16, NULL);
-    compare_both(kind, device, gpu, S_HALF, next, half, 1 << 16, NULL);
+    for (int i = 0; i < COUNTOF(narrow); i++) {
+        compare_both(kind, device, gpu, narrow[i], half, half, 1 << 16, NULL);
+        compare_both(kind, device, gpu, narrow[i], next, half, 1 << 16, NULL);
+    }
     gpucheck_close(gpu);
     kind->close(device);
     buf_release(&log);
@@ -258,6 +267,9 @@ static void test_judged_there(void **state)
     expect_wrong(j, 1, -1, 8, "writes before the start of `out`: element -1");
     expect_wrong(j, 0, WORDS + 5, 8, "writes past the end of `in`: element 3005");
     expect_wrong(j, 0, 33, 8, "writes into the input `in`: element 33");
+    j->used[1]->spared = 1;
+    assert_true(is_right(j, 1, 7, 8, POISON_AGAIN));
+    j->used[1]->spared = 0;
     // Its copy of what is expected is not the last word.
     j->kind->fill(j->device, j->used[1]->expect_mem, 3, 0, 64, &j->log);
     assert_true(is_right(j, -1, 0, 0, POISON_FIRST));

@@ -121,9 +121,11 @@ static bool rank(PlanMaking *m, Ranking *ranking)
     if (!by.model && access(weights_path(m->arena, device->fingerprint), R_OK) == 0 &&
         weights_load(weights, NULL, device->fingerprint, &quiet))
         by.weights = weights;
-    bool ok =
-        (by.model || by.weights) &&
-        rank_points(problem, device, &by, NULL, m->options.seed, m->arena, ranking, &quiet);
+    Derivation *derivation =
+        by.model || by.weights ? derive_new(problem->general, device, &quiet) : NULL;
+    bool ok = derivation && rank_points(problem, device, derivation, &by, NULL,
+                                        m->options.seed, m->arena, ranking, &quiet);
+    derive_free(derivation);
     predictor_free(&by);
     return ok && ranking->n > 0;
 }

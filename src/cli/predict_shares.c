@@ -83,8 +83,8 @@ static bool show_all(Forecast *s)
     Ranking ranking = {0};
     RankLimit limit = {.seconds = isfinite(o->budget_s) ? o->budget_s : RANKED_S,
                        .points = RANKED_MOST};
-    if (!rank_points(s->problem, &s->info, &s->by, &limit, o->seed, o->arena, &ranking,
-                     &o->diags))
+    if (!rank_points(s->problem, &s->info, s->derivation, &s->by, &limit, o->seed, o->arena,
+                     &ranking, &o->diags))
         return false;
     derive_plain(s->derivation, &plain);
     int n = derive_first(s->derivation, first, FIRST_MOST);

@@ -331,13 +331,13 @@ static void add_predicted(Explorer *x, Map *seen, int wanted)
 {
     const ExploreRequest *request = x->request;
     Ranking ranking = {0};
-    if (!rank_points(x->problem, &request->info, request->by, &POOL, request->seed,
-                     x->arena, &ranking, x->diags))
-        return;
     // Ranked are points for all sizes, where some are generic.
     Derivation *from = derive_new(x->problem->general, &request->info, x->diags);
-    if (!from)
+    if (!from || !rank_points(x->problem, &request->info, from, request->by, &POOL,
+                              request->seed, x->arena, &ranking, x->diags)) {
+        derive_free(from);
         return;
+    }
     int random = x->rows.len + wanted / SHARE_RANDOM;
     for (int draw = 0; draw < DRAWS && ranking.n && x->rows.len < random; draw++)
         add_ranked(x, seen, from,

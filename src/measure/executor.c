@@ -56,6 +56,9 @@ struct PreparedJob {
     double checked_ns; // how long the checked run took
 };
 
+// Compilers are as many as processors; the reference and the worker that runs come first.
+enum { COMPILER_NICE = 10 };
+
 // A checked run is cold: against the 3 at which a timed run is cut.
 static const double HOPELESS = 10;
 
@@ -95,8 +98,10 @@ Executor *executor_open(const json_t *message, Buf *log)
     executor->held = (DeviceBuffers){.kind = kind, .device = device};
     executor->info = kind->info(device);
     executor->compiles = compiles;
-    if (compiles)
+    if (compiles) {
+        setpriority(PRIO_PROCESS, 0, COMPILER_NICE);
         return executor;
+    }
     if (executor_fill(executor, message, log))
         return executor;
     executor_close(executor);

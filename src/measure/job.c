@@ -3,6 +3,8 @@
 // Questions about jobs that both sides ask.
 #include "measure/measure.h"
 
+const Job job_later;
+
 bool job_reads(const JobArg *arg)
 {
     return arg->kind == ARG_BUFFER || arg->kind == ARG_VALUE || arg->kind == ARG_IMAGE ||

@@ -109,8 +109,10 @@ static TakenJob take_next(PeerStream *stream)
         return (TakenJob){0};
     if (stream->back.len)
         return stream->back.at[--stream->back.len];
-    TakenJob taken = {.job = stream->next(stream->user, stream->asked),
-                      .number = stream->asked};
+    TakenJob taken = {.number = stream->asked};
+    do
+        taken.job = stream->next(stream->user, stream->asked);
+    while (taken.job == &job_later);
     stream->asked += taken.job != NULL;
     return taken;
 }

@@ -556,7 +556,8 @@ static void grow(Round *round)
 }
 
 // Takes in further jobs as long as there are some, few are under way and fewer wait than
-// are wanted. Returns whether it was enough; else its time was over, and workers wait.
+// are wanted. Returns whether it was enough; else its time was over, and workers wait. The
+// first, which is the plain kernel, waits for no other.
 static bool refill(Runner *runner, int most, int wanted, double time_s)
 {
     Round *round = runner->round;
@@ -566,13 +567,13 @@ static bool refill(Runner *runner, int most, int wanted, double time_s)
     for (int n = count_waiting(round); n < wanted && round->end - round->first < most;
          n++) {
         const Job *job = round->next(round->user, round->end);
-        if (!job)
-            break;
+        if (!job || job == &job_later)
+            return !job;
         if (round->end - round->first == round->capacity)
             grow(round);
         *item_at(round, round->end) = (Item){.job = job, .number = round->end};
         round->end++;
-        if (clock_s() > end_s)
+        if (clock_s() > end_s || round->end == 1)
             return false;
     }
     return true;
@@ -662,7 +663,7 @@ static bool run_ahead(Runner *runner, Diags *diags)
             return false;
         bool full = refill(runner, AHEAD * SHARE * runner->most_workers,
                            SHARE * MAX(count_free(runner), 1), REFILL_S);
-        if (round->first == round->end)
+        if (full && round->first == round->end)
             return workers_settle(runner, diags);
         ok = hand_out(runner, diags) && keep_running(runner, diags) &&
              (full && any_busy(runner) ? attend : catch_up)(runner, diags);
@@ -720,7 +721,8 @@ static bool run_batches(Runner *runner, Diags *diags)
     Round *round = runner->round;
     bool ok = true;
     while (ok) {
-        refill(runner, runner->batch, runner->batch, INFINITY);
+        while (!refill(runner, runner->batch, runner->batch, INFINITY))
+            continue;
         if (round->first == round->end)
             break;
         bool batch = !runner->info.is_cpu && !takes_turns(runner);

@@ -255,10 +255,12 @@ Problem *problem_new(const char *name, const char *text, size_t len);
 // program writes them, each element of a map or reduction once; fma counts 2, vectors by
 // lane; comparisons that yield bools, choices and conversions count 0. Halfs count as half
 // a float each: two are done at once. Of integers each product of two that are not constant
-// counts 2, with what is added to it, and all else 0: a device may do that besides.
+// counts 2, with what is added to it, and all else 0: a device may do that besides. ops:
+// the operations of all types, comparisons and choices too, by which a processor's time
+// goes.
 typedef struct {
     double bytes; // each input read once, each output written once
-    double float_flops, double_flops, int_ops;
+    double float_flops, double_flops, int_ops, ops;
 } Work;
 
 Work problem_work(const Problem *problem);

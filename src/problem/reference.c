@@ -34,9 +34,9 @@ static const double HOST_S = 0.2, DEVICE_S = 5e-12, BYTE_S = 1e-9;
 static double bounds_take_s(const Problem *problem, const char *device)
 {
     Work work = problem_work(problem);
-    double flops = work.float_flops + work.double_flops;
-    return device_is_host(device) ? flops * BOUNDED_S / processors() + work.bytes * BYTE_S
-                                  : flops * DEVICE_S;
+    return device_is_host(device)
+               ? work.ops * BOUNDED_S / processors() + work.bytes * BYTE_S
+               : work.ops * DEVICE_S;
 }
 
 // Where a reference is computed. The device is opened once, when it is first needed.
@@ -215,7 +215,7 @@ static void choose_level(const Problem *problem, const DeviceInfo *info, Candida
     static const double HOST_MOST = 1e8, DEVICE_MOST = 1e11;
     const bool host = language_is(info->target, LANGUAGE_C);
     Work work = problem_work(problem);
-    double most = work.float_flops + work.double_flops + work.bytes / sizeof(float);
+    double most = work.ops + work.bytes / sizeof(float);
     if (host)
         most /= MAX(made->unit->kernels.len, 1);
     if (most < (host ? HOST_MOST : DEVICE_MOST))

@@ -65,7 +65,7 @@ bool problem_never_refused(const Problem *problem, Diags *diags)
 {
     static const double numbers[] = {-1, -1, 0, 1, 5};
     Work work = problem_work(problem);
-    if (work.float_flops + work.double_flops + work.bytes > CHECK_QUOTA)
+    if (work.ops + work.bytes > CHECK_QUOTA)
         return true;
     AutoArena *arena = arena_new();
     const Diag *first = refusal(problem, 1, -1, arena);

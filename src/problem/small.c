@@ -9,11 +9,11 @@
 #include <math.h>
 
 // The least that the interpreter does: one operation for each element, of 8 bytes at most,
-// and those of floats.
+// and those that the program writes.
 double interpret_least(const Problem *problem)
 {
     Work work = problem_work(problem);
-    return work.float_flops + work.double_flops + work.bytes / sizeof(double);
+    return work.ops + work.bytes / sizeof(double);
 }
 
 // Integers that a double cannot hold, of 8 bytes.

@@ -45,6 +45,8 @@ static void count_op(Counter *c, const Expr *expr, double times)
 {
     const Type *type = expr->type;
     const OpInfo *op = &op_info[expr->op];
+    if (op->kind != OPK_FREE)
+        c->work->ops += times * (expr->op == OP_FMA ? 2 : 1) * MAX(type->width, 1);
     if (!type_is_float(type) && is_product(expr))
         c->work->int_ops += 2 * times * MAX(type->width, 1);
     if (!type_is_float(type) || op->kind == OPK_FREE || op->types == TY_SELECT ||
@@ -79,12 +81,15 @@ static double applications(Counter *c, const Expr *expr)
 
 static void count_function(Counter *c, const Function *function, double times)
 {
-    if (function->body)
+    const double flops = times * function->flops;
+    Work *work = c->work;
+    if (function->body) {
         count_expr(c, function->body, times);
-    else if (function->result->scalar == S_DOUBLE)
-        c->work->double_flops += times * function->flops;
-    else
-        c->work->float_flops += times * function->flops;
+        return;
+    }
+    work->ops += flops;
+    *(function->result->scalar == S_DOUBLE ? &work->double_flops : &work->float_flops) +=
+        flops;
 }
 
 static unsigned mentioned(const Expr *expr, const Expr *lambda)
@@ -194,7 +199,7 @@ Work problem_work(const Problem *problem)
     Work work = {.bytes = problem_bytes(problem)};
     Counter counter = {problem, &work, NULL};
     if (problem->kind->flops)
-        work.float_flops = problem->kind->flops(problem);
+        work.float_flops = work.ops = problem->kind->flops(problem);
     if (problem->bound) // of a template's operations nothing is known
         count_expr(&counter, problem->bound->main->body, 1);
     return work;

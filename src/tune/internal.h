@@ -105,7 +105,7 @@ struct Tune {
         const char *how;
         double start_s;
         pthread_t thread;
-        bool running;
+        bool running, made; // made: it has ended, and is not taken yet
     } apart;
     double set_s;       // that inputs and their reference took, once it was built
     double sets_s;      // that building it took
@@ -214,7 +214,8 @@ bool tune_stream(Tune *t, NextPoint *next, bool told);
 // Has the device's compilers, where it has some, begin with the first points of the next
 // tune_stream, which is of the same; false on failure.
 bool tune_stream_begin(Tune *t, NextPoint *next, bool told);
-void tune_stream_drop(Tune *t); // what was begun
+bool tune_reference_made(Tune *t); // has the thread that makes it ended?
+void tune_stream_drop(Tune *t);    // what was begun
 
 // tune_winner.c: false with a diagnostic ------------------------------------------------
 

@@ -167,7 +167,7 @@ static bool find_top(RangeTuning *r)
             return false;
         Work work = problem_work(r->at[--r->nsize]);
         problem_free(r->at[r->nsize]);
-        took_s = PLAIN_S * (work.float_flops + work.double_flops + work.int_ops);
+        took_s = PLAIN_S * work.ops;
         if (took_s / processors() < most_s)
             break;
     }

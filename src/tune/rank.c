@@ -46,7 +46,7 @@ struct Rank {
     int n, cap, from;  // predicted are those from there on
     double *predicted; // logarithms of times, plus one term; INFINITY: not to be lowered
     double end_s;      // nothing is predicted later
-    Derivation *derivation;
+    const Derivation *derivation;
     Numbers seen;
     RankWorker worker[THREADS_MOST];
 };
@@ -302,15 +302,12 @@ static void predict_pool(Rank *rank, const RankLimit *limit, double start, uint6
         climb(rank, space, &rng);
 }
 
-Rank *rank_open(const Problem *problem, const DeviceInfo *device, const Predictor *by,
-                const RankLimit *limit, uint64_t seed, Arena *arena, Ranking *ranking,
-                Diags *diags)
+Rank *rank_open(const Problem *problem, const DeviceInfo *device,
+                const Derivation *derivation, const Predictor *by, const RankLimit *limit,
+                uint64_t seed, Arena *arena, Ranking *ranking, Diags *diags)
 {
     double start = clock_s();
     if (!check_model(by, diags))
-        return NULL;
-    Derivation *derivation = derive_new(problem->general, device, diags);
-    if (!derivation)
         return NULL;
     Rank *rank = xcalloc(1, sizeof *rank);
     rank->problem = problem;
@@ -332,15 +329,15 @@ void rank_close(Rank *rank)
     numbers_release(&rank->seen);
     free(rank->point);
     free(rank->predicted);
-    derive_free(rank->derivation);
     free(rank);
 }
 
-bool rank_points(const Problem *problem, const DeviceInfo *device, const Predictor *by,
-                 const RankLimit *limit, uint64_t seed, Arena *arena, Ranking *ranking,
-                 Diags *diags)
+bool rank_points(const Problem *problem, const DeviceInfo *device,
+                 const Derivation *derivation, const Predictor *by, const RankLimit *limit,
+                 uint64_t seed, Arena *arena, Ranking *ranking, Diags *diags)
 {
-    Rank *rank = rank_open(problem, device, by, limit, seed, arena, ranking, diags);
+    Rank *rank =
+        rank_open(problem, device, derivation, by, limit, seed, arena, ranking, diags);
     rank_close(rank);
     return rank;
 }
@@ -427,8 +424,8 @@ bool tune_rank(Tune *t, Ranking *ranking)
             compare_device(options, t->device, by.model->fingerprint, t->diags);
     }
     ranking->model = by.model ? by.model->kind->name : "weights";
-    bool ok = rank_points(t->problem, t->device, &by, NULL, options->seed, t->arena,
-                          ranking, t->diags);
+    bool ok = rank_points(t->problem, t->device, t->variants.derivation, &by, NULL,
+                          options->seed, t->arena, ranking, t->diags);
     predictor_free(&by);
     return ok;
 }

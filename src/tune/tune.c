@@ -93,14 +93,24 @@ static void begin_reference(Tune *t)
         tune_thread(&t->apart.thread, make_apart, t);
 }
 
+bool tune_reference_made(Tune *t)
+{
+    if (t->apart.running && pthread_tryjoin_np(t->apart.thread, NULL) == 0) {
+        t->apart.running = false;
+        t->apart.made = true;
+    }
+    return t->apart.made;
+}
+
 static void end_reference(Tune *t)
 {
-    if (t->apart.running) {
+    if (t->apart.running)
         pthread_join(t->apart.thread, NULL);
+    if (t->apart.running || t->apart.made) {
         diags_add(t->diags, &t->apart.said, &t->problem->source);
     } else
         deep_call(make_here, t);
-    t->apart.running = false;
+    t->apart.running = t->apart.made = false;
     t->result->reference = t->apart.how ? arena_strdup(t->arena, t->apart.how) : NULL;
     t->result->reference_s = clock_s() - t->apart.start_s;
 }

@@ -48,24 +48,24 @@ bool predictor_seconds(const Predictor *by, const Unit *unit, const FeatureSetti
                        Arena *arena, double *seconds);
 void predictor_free(Predictor *by);
 
-// All points of a small space, else those that are often good and their neighbours, a
-// seeded sample, and what lies near the best of them. Points that cannot be lowered are
-// left out. limit: to so many at random, and to seconds, half of which are for going on
-// from the best; NULL: not. False with a diagnostic if the model needs what features do not
-// tell.
+// The space is that of a derivation of problem->general. All points of a small one, else
+// those that are often good and their neighbours, a seeded sample, and what lies near the
+// best of them. Points that cannot be lowered are left out. limit: to so many at random,
+// and to seconds, half of which are for going on from the best; NULL: not. False with a
+// diagnostic if the model needs what features do not tell.
 typedef struct {
     int points;
     double seconds;
 } RankLimit;
-bool rank_points(const Problem *problem, const DeviceInfo *device, const Predictor *by,
-                 const RankLimit *limit, uint64_t seed, Arena *arena, Ranking *ranking,
-                 Diags *diags);
+bool rank_points(const Problem *problem, const DeviceInfo *device,
+                 const Derivation *derivation, const Predictor *by, const RankLimit *limit,
+                 uint64_t seed, Arena *arena, Ranking *ranking, Diags *diags);
 
 // The same, ready to predict more. NULL with a diagnostic. What it is given outlives it.
 typedef struct Rank Rank;
-Rank *rank_open(const Problem *problem, const DeviceInfo *device, const Predictor *by,
-                const RankLimit *limit, uint64_t seed, Arena *arena, Ranking *ranking,
-                Diags *diags);
+Rank *rank_open(const Problem *problem, const DeviceInfo *device,
+                const Derivation *derivation, const Predictor *by, const RankLimit *limit,
+                uint64_t seed, Arena *arena, Ranking *ranking, Diags *diags);
 // Predicts the logarithms of the times of n points, but for a term that all share;
 // INFINITY: a point cannot be lowered, or was not looked at before the seconds were over.
 void rank_predict(Rank *rank, const Point *point, int n, double seconds, double *predicted);

@@ -10,7 +10,8 @@
 //           may be exceeded, where it takes longer than was predicted. Of the further
 //           inputs there are as many as there is time for, and the result says how many. A
 //           candidate is not begun if compiling it is predicted to take longer than is
-//           left: as long as the longest text so far, or more in proportion.
+//           left: as long as the longest text so far, or more in proportion, and no less
+//           than a text of its length takes NVRTC.
 //   grace   a search that ends without a kernel has wasted its time. So the reference and
 //           then the first few trials, until one is right, may use most of the slack; the
 //           result says how much. There they are sampled once, and what follows has only
@@ -25,6 +26,9 @@
 // as long as the reference did, and is slow if that is longer than a share of the budget
 // and than another kernel takes a compiler.
 static const double PLAIN_S = 1e-9, SLOW = 0.1, COMPILE_S = 1.5;
+// A byte of a long text takes NVRTC no less (16 at once on 16 cores: 255 kB 1.5 s, 500 kB
+// more than 2.5 s).
+static const double TEXT_S = 4e-6;
 enum { FIRST_TRIALS = 8 };                           // after which none may ever be right
 static const double SLACK_S = 2, SLACK = 0.2;        // the larger of the two
 static const double ROOFLINE_S = 2, ROOFLINE = 0.15; // the lesser: for ceilings of a device
@@ -53,7 +57,7 @@ double tune_again_s(const Tune *t, double ns)
 bool tune_plain_is_slow(const Tune *t)
 {
     Work work = problem_work(t->problem);
-    double plain_s = fmin(PLAIN_S * (work.float_flops + work.double_flops), t->set_s);
+    double plain_s = fmin(PLAIN_S * work.ops, t->set_s);
     return t->device->is_cpu && plain_s > fmax(SLOW * t->budget_s, COMPILE_S);
 }
 
@@ -175,6 +179,7 @@ void tune_spent(Tune *t, const Job *job, const Trial *trial)
 bool tune_compiles_in_time(const Tune *t, const Job *job)
 {
     double bytes = (double)strlen(job->source), longest = t->spent.bytes;
-    return !t->nbest || longest <= 0 ||
-           t->spent.build_s * fmax(1, bytes / longest) < stop_left_s(&t->stop);
+    double usual_s = t->device->is_cpu ? 0 : bytes * TEXT_S;
+    double known_s = longest > 0 ? t->spent.build_s * fmax(1, bytes / longest) : 0;
+    return (t->nbest ? fmax(usual_s, known_s) : usual_s) < stop_left_s(&t->stop);
 }

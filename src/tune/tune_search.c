@@ -134,8 +134,8 @@ static void set_picks(Tune *t)
         return;
     RankLimit limit = {POOL, fmin(SECONDS, SHARE * t->budget_s)};
     tune_report(t, "rank", TRIAL_OK, INFINITY);
-    t->led.rank = rank_open(t->problem, t->device, by, &limit, o->seed, t->arena,
-                            &t->ranking, &quiet);
+    t->led.rank = rank_open(t->problem, t->device, t->variants.derivation, by, &limit,
+                            o->seed, t->arena, &t->ranking, &quiet);
     if (!t->led.rank)
         return;
     add_picks(t, PICKS);

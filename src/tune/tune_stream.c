@@ -12,8 +12,9 @@
 #include <stdlib.h>
 
 enum {
-    PENDING_MOST = 256
-}; // points under way: of one device, and of a strategy that learns
+    PENDING_MOST = 256, // points under way: of one device, and of a strategy that learns
+    LATE_MOST = 16      // points that are too late, after which none is asked for
+};
 // What is under way is lost when the run is killed: on a processor, which times nothing
 // before it has compiled many, as much as takes a few seconds.
 static const double PENDING_S = 4;
@@ -33,9 +34,10 @@ struct TrialStream {
     VEC(Pending *) pending; // by number; NULL: finished
     Pending *finished;      // to be used again
     int running;
-    int wanted; // points still to be asked for before the strategy is left to learn
-    bool dry;   // it has none, or none before all that run are told
-    bool late;  // a point would take longer than is left
+    int wanted;  // points still to be asked for before the strategy is left to learn
+    bool dry;    // it has none, or none before all that run are told
+    bool begins; // the reference is being made
+    int late;    // points in a row that would take longer than is left
 };
 
 static void finish(TrialStream *s, Pending *pending)
@@ -80,11 +82,12 @@ static const Job *start(TrialStream *s, const Point *point)
         finish(s, pending);
         return NULL;
     }
-    s->late = !tune_compiles_in_time(t, &pending->candidate.job);
-    if (s->late) {
+    if (!tune_compiles_in_time(t, &pending->candidate.job)) {
+        s->late++;
         finish(s, pending);
-        return NULL;
+        return &job_later;
     }
+    s->late = 0;
     VEC_PUSH(t->scratch, &s->pending, pending);
     s->running++;
     return &pending->candidate.job;
@@ -98,12 +101,13 @@ static int most_pending(const Tune *t)
     return tune_trials_in(t, t->device->is_cpu ? PENDING_S : INFINITY, most);
 }
 
-// Whether a further point may be asked for.
+// Whether a further point may be asked for. While the reference is made, only until it is.
 static bool has_room(TrialStream *s)
 {
-    const Tune *t = s->t;
+    Tune *t = s->t;
     int most = most_pending(t);
-    if (s->store_failed || s->late || !tune_budget_left(t) ||
+    if (s->store_failed || s->late >= LATE_MOST || !tune_budget_left(t) ||
+        (s->begins && tune_reference_made(t)) ||
         (t->budget_trials && t->result->trials + s->running >= t->budget_trials) ||
         s->running >= most || (s->dry && s->running > 0))
         return false;
@@ -156,7 +160,10 @@ bool tune_stream_begin(Tune *t, NextPoint *next, bool told)
     if (!wanted || !runner_begins(t->runner))
         return true;
     t->begun = open_stream(t, next, told);
-    return runner_begin(t->runner, next_job, t->begun, t->diags) && !t->begun->store_failed;
+    t->begun->begins = true;
+    bool ok = runner_begin(t->runner, next_job, t->begun, t->diags);
+    t->begun->begins = false;
+    return ok && !t->begun->store_failed;
 }
 
 void tune_stream_drop(Tune *t)

@@ -89,18 +89,24 @@ static void check_order(Fixture *f, const Ranking *ranking, bool sampled)
     derive_free(derivation);
 }
 
+static bool rank_by(Fixture *f, Model *model, uint64_t seed, Ranking *ranking)
+{
+    Derivation *derivation = derive_new(f->problem->general, &f->device, &f->diags);
+    bool ok = rank_points(f->problem, &f->device, derivation, &(Predictor){model, NULL},
+                          NULL, seed, f->arena, ranking, &f->diags);
+    derive_free(derivation);
+    return ok;
+}
+
 static void test_all_points(void **state)
 {
     Fixture *f = *state;
     bind(f, "examples/scal.fw", 1);
     Model *model = model_of("group_size");
     Ranking ranking, again, other;
-    assert_true(rank_points(f->problem, &f->device, &(Predictor){model, NULL}, NULL, 1,
-                            f->arena, &ranking, &f->diags));
-    assert_true(rank_points(f->problem, &f->device, &(Predictor){model, NULL}, NULL, 1,
-                            f->arena, &again, &f->diags));
-    assert_true(rank_points(f->problem, &f->device, &(Predictor){model, NULL}, NULL, 2,
-                            f->arena, &other, &f->diags));
+    assert_true(rank_by(f, model, 1, &ranking));
+    assert_true(rank_by(f, model, 1, &again));
+    assert_true(rank_by(f, model, 2, &other));
     check_order(f, &ranking, false);
     size_t bytes = sizeof(Point) * (size_t)ranking.n;
     assert_true(ranking.n > 20 && again.n == ranking.n && other.n == ranking.n);
@@ -115,8 +121,7 @@ static void test_some_points(void **state)
     bind(f, "examples/jacobi2d.fw", 2);
     Model *model = model_of("group_size");
     Ranking ranking;
-    assert_true(rank_points(f->problem, &f->device, &(Predictor){model, NULL}, NULL, 1,
-                            f->arena, &ranking, &f->diags));
+    assert_true(rank_by(f, model, 1, &ranking));
     check_order(f, &ranking, true);
     model_free(model);
 }
@@ -194,8 +199,7 @@ static void test_unknown_feature(void **state)
     for (int i = 0; i < COUNTOF(names); i++) {
         Model *model = model_of(names[i]);
         Ranking ranking;
-        assert_false(rank_points(f->problem, &f->device, &(Predictor){model, NULL}, NULL, 1,
-                                 f->arena, &ranking, &f->diags));
+        assert_false(rank_by(f, model, 1, &ranking));
         assert_int_equal(f->diags.errors, i + 1);
         assert_non_null(strstr(f->diags.list.at[i].message, names[i]));
         model_free(model);

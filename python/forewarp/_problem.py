@@ -492,7 +492,8 @@ class Kernel:
         inputs, outputs = self.problem.inputs, self.problem.outputs
         if len(arrays) != len(inputs):
             names = ", ".join(a.name for a in inputs)
-            raise TypeError(f"{self.problem.label} takes {len(inputs)} inputs ({names}), not {len(arrays)}")
+            of = "input" if len(inputs) == 1 else "inputs"
+            raise TypeError(f"{self.problem.label} takes {len(inputs)} {of} ({names}), not {len(arrays)}")
         if stream is not None:
             stream = _options.whole("stream", stream, 0, 2**64 - 1)
         like = next((a for a, argument in zip(arrays, inputs) if not argument.value), None)

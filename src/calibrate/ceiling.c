@@ -229,6 +229,12 @@ bool ceilings_find(Store *store, const DeviceInfo *device, const Workplace *plac
            ceilings_measure(store, device, place, bytes, ceilings, diags);
 }
 
+bool roofline_is_refuted(Roofline roofline, double ns)
+{
+    static const double FASTER = 1.5;
+    return ns > 0 && roofline.memory_ns > FASTER * ns;
+}
+
 Roofline roofline_of(const Work *work, const Ceilings *ceilings)
 {
     Roofline f = {0};

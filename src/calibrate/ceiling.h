@@ -38,5 +38,8 @@ typedef struct {
 } Roofline;
 
 Roofline roofline_of(const Work *work, const Ceilings *ceilings);
+// A kernel that is far faster than the copy shows that something else ran beside the copy
+// when it was measured.
+bool roofline_is_refuted(Roofline roofline, double ns);
 
 #endif

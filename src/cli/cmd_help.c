@@ -33,6 +33,25 @@ static HelpRow operation_row(int i)
     return i == OPS ? (HelpRow){0} : (HelpRow){op_info[i].text, "", op_info[i].doc, NULL};
 }
 
+static HelpRow word_row(int i)
+{
+    static const HelpRow row[] = {
+        {"size", "", "declares sizes: `size N, M`; -s N=1024 gives one its value", NULL},
+        {"generic", "",
+         "a size that kernels take as an argument: `size N generic 1..65536`; without it, "
+         "-s N=1:65536 is the same",
+         NULL},
+        {"multiple", "", "what values a generic size has: `1..65536 multiple 4`", NULL},
+        {"fun", "", "declares a function: `fun f(x: float): float = 2*x`", NULL},
+        {"def", "", "declares the program: `def p(a: [N]float): [N]float = map(f, a)`",
+         NULL},
+        {"let", "", "names a value: `let s = x + y in s * s`", NULL},
+        {"if", "", "a choice: `if x < 0 then -x else x`", NULL},
+        {"inf", "", "infinity: `reduce(max, -inf)`", NULL},
+        {0}};
+    return row[i];
+}
+
 static HelpRow strategy_row(int i)
 {
     int n;
@@ -142,13 +161,14 @@ static void put_rule(int i, bool family)
         printf("      where: %s\n", rule->guard);
 }
 
-enum { TOPICS = 10, RULE_TOPIC = 4 };
+enum { TOPICS = 11, RULE_TOPIC = 5 };
 static const struct {
     const char *name;
     int width;             // of the names
     HelpRow (*row)(int i); // after the last one a row without a name
 } topics[TOPICS] = {{"patterns", 16, pattern_row},
                     {"operations", 8, operation_row},
+                    {"words", 8, word_row},
                     {"strategies", 12, strategy_row},
                     {"features", 22, feature_row},
                     {"rules", 0, rule_row},

@@ -107,8 +107,9 @@ static bool find_limit(Options *o, RunCommand *run)
     if (ok && ceilings.copy_gbs <= 0)
         ok = ceilings_load(store, device, ceilings_bytes(device, 0), &ceilings, &o->diags);
     store_close(store);
-    if (ceilings.copy_gbs > 0) // every kernel moves something
-        run->limit.roofline = roofline_of(&work, &ceilings);
+    Roofline roofline = roofline_of(&work, &ceilings);
+    if (ceilings.copy_gbs > 0 && !roofline_is_refuted(roofline, run->trial.time_ns))
+        run->limit.roofline = roofline; // every kernel moves something
     return ok;
 }
 
@@ -133,9 +134,13 @@ static json_t *run_json(const Options *o, const RunCommand *run)
 static void print_run(Options *o, const RunCommand *run)
 {
     AutoBuf time = buf_new();
+    const Problem *problem = run->problem;
     cli_time(&time, run->trial.time_ns);
-    printf("%s on %s: %s", problem_label(run->problem), runner_device(run->runner)->name,
+    printf("%s on %s: %s", problem_label(problem), runner_device(run->runner)->name,
            time.text);
+    for (int i = 0, n = 0; problem_spans(problem) && i < problem->nbinding; i++)
+        printf("%s%s=%lld", n++ ? "," : " at ", problem->binding[i].name,
+               (long long)problem->binding[i].value);
     if (o->check && !is_compared(run->data))
         printf(", NOT checked: there is no reference");
     else if (o->check)

@@ -95,13 +95,14 @@ typedef struct {
     Goal *goal;                 // by which the best is found
     Runner *runner;             // NULL until a plan is checked
     int checks;
+    const char *elsewhere; // as PlanFound
 } Hunt;
 
 static const double LESSER_APART = -0.9; // nearer than anything but the very same
 static const double DEVICE_APART = 1e6;  // farther than any size
 static const double RULE_APART = -0.5;   // a rule for this size, too: nearer than others
 
-static double session_distance(const Hunt *s, Near *near)
+static double session_distance(Hunt *s, Near *near)
 {
     const Problem *problem = s->variants->problem;
     const StoreKey *key = &near->best.key;
@@ -110,12 +111,15 @@ static double session_distance(const Hunt *s, Near *near)
     bool lesser = strcmp(key->version, LESSER_VERSION) == 0;
     if ((!lesser && strcmp(key->version, TRIAL_VERSION) != 0) ||
         strncmp(key->problem, problem->name, name) != 0 ||
-        (key->problem[name] && key->problem[name] != ' ') ||
-        (!device && !(s->asked->reach & REACH_DEVICES)))
+        (key->problem[name] && key->problem[name] != ' '))
+        return INFINITY;
+    bool same = key->problem_hash == s->key.problem_hash;
+    if (same && !device)
+        s->elsewhere = arena_strdup(s->arena, key->fingerprint);
+    if (!device && !(s->asked->reach & REACH_DEVICES))
         return INFINITY;
     near->binding = NEW_ARRAY(s->arena, Binding, SIZES_MOST);
     near->nbinding = label_sizes(key->problem, s->arena, near->binding);
-    bool same = key->problem_hash == s->key.problem_hash;
     if (device && s->span_hash && key->problem_hash == s->span_hash)
         return same ? -1 : RULE_APART;
     double far = same ? 0 : distance(problem, near->binding, near->nbinding);
@@ -415,6 +419,7 @@ int plan_find(const Variants *variants, const PlanAsked *asked, Arena *arena,
                                : 0,
               .arena = arena,
               .diags = diags};
+    *found = (PlanFound){0};
     if (access(asked->store, F_OK) != 0)
         return 0;
     s.store = store_open(asked->store, diags);
@@ -428,6 +433,7 @@ int plan_find(const Variants *variants, const PlanAsked *asked, Arena *arena,
     for (int i = 0; got == 0 && !s.checks && i < s.verdict.len; i++)
         if (s.verdict.at[i].status != TRIAL_OK) // known before, so nobody said so yet
             say_refused(&s, &s.verdict.at[i]);
+    found->elsewhere = s.elsewhere;
     if (s.runner)
         runner_close(s.runner);
     goal_close(s.goal);

@@ -30,7 +30,7 @@ done
 passes "devices" "$FOREWARP" devices --json "$tmp/j"
 holds "json: devices" "$tmp/j" '{"opencl:0", "host"} <= {d["id"] for d in j}'
 holds "json: fingerprints" "$tmp/j" 'all(len(d["fingerprint"]) == 16 for d in j)'
-for topic in '' check tune patterns operations strategies parameters slide2 lx place2 min random compare budget '-p lx'; do
+for topic in '' check tune patterns operations strategies parameters words generic slide2 lx place2 min random compare budget '-p lx'; do
     # shellcheck disable=SC2086
     passes "help $topic" "$FOREWARP" help $topic
 done

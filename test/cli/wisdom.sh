@@ -58,6 +58,7 @@ fails 2 "bad.w:2:1: error W001: \"device\"" "$FOREWARP" wisdom import "$tmp/bad.
 fails 2 "not wisdom" "$FOREWARP" wisdom import examples/asum.fw --store "$tmp/c.db"
 fails 2 "cannot read" "$FOREWARP" wisdom import "$tmp/none" --store "$tmp/c.db"
 fails 2 "takes files" "$FOREWARP" wisdom merge
+fails 1 "add -d host" "$FOREWARP" emit examples/asum.fw -s N=4096 --best --store "$tmp/a.db"
 fails 2 "export, import or merge" "$FOREWARP" wisdom forget
 
 # A plan from outside is built, run and compared before it is used, once: here of a kernel

@@ -164,10 +164,10 @@ static void put_kernels(Buf *out, const HostPart *part, const char *table, int n
     buf_puts(out, "};\n\n");
 }
 
-// For NVRTC one by one; how many there are.
+// For NVRTC and HIP's compiler one by one; how many there are.
 static int put_options(Buf *out, const Recipe *recipe, int number)
 {
-    bool apart = language_is(target_name(recipe->target), LANGUAGE_CUDA);
+    bool apart = !language_is(target_name(recipe->target), LANGUAGE_OPENCL);
     int n = 0;
     char *save = NULL, *options = xstrdup(recipe->options);
     buf_printf(out, "static const char *const fw_option%d[] = {\n", number);

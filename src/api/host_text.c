@@ -442,18 +442,28 @@ static const char *const cuda_header[] = {
     NULL};
 static const char *const cuda_body[] = {
 #include "api/host/cuda.c.inc"
+#include "api/host/driver.c.inc"
+    NULL};
+static const char *const hip_header[] = {
+#include "api/host/hip.h.inc"
+    NULL};
+static const char *const hip_body[] = {
+#include "api/host/driver.c.inc"
+#include "api/host/hip.c.inc"
     NULL};
 static const char *const c_header[] = {
 #include "api/host/c.h.inc"
     NULL};
 
 static const struct {
+    const char *target;
     const char *in, *out;                    // types of the caller's buffers
     const char *const *header, *const *body; // body NULL: put_c_body
-} hosts[LANGUAGES] = {
-    [LANGUAGE_OPENCL] = {"cl_mem ", "cl_mem ", opencl_header, opencl_body},
-    [LANGUAGE_CUDA] = {"CUdeviceptr ", "CUdeviceptr ", cuda_header, cuda_body},
-    [LANGUAGE_C] = {"const void *", "void *", c_header, NULL},
+} hosts[] = {
+    {"opencl", "cl_mem ", "cl_mem ", opencl_header, opencl_body},
+    {"cuda", "CUdeviceptr ", "CUdeviceptr ", cuda_header, cuda_body},
+    {"hip", "hipDeviceptr_t ", "hipDeviceptr_t ", hip_header, hip_body},
+    {"c", "const void *", "void *", c_header, NULL},
 };
 
 // Is there a function stem_run in a text of C?
@@ -579,10 +589,8 @@ static bool find_host(const HostPart *part, int n, int *at, Diags *diags)
                               "need a file each",
                               target, target_name(part[i].recipe->target));
     }
-    for (*at = 0; *at < LANGUAGES; (*at)++)
-        if (language_is(target, *at))
-            break;
-    if (*at == LANGUAGES)
+    *at = FIND(hosts, COUNTOF(hosts), target, target);
+    if (*at < 0)
         return diag_error(diags, span_none, "C057", "no host program for target %s",
                           target);
     return n == 1 || hosts[*at].body ||
@@ -592,7 +600,7 @@ static bool find_host(const HostPart *part, int n, int *at, Diags *diags)
 bool recipe_host(const HostPart *part, int n, const char *stem, Buf *header, Buf *body,
                  Diags *diags)
 {
-    int at;
+    int at = 0;
     if (!check_stem(stem, diags) || !find_host(part, n, &at, diags))
         return false;
     Host host = {.part = part, .n = n, .recipe = part->recipe, .stem = stem};

@@ -25,4 +25,20 @@ for file in argmax blackscholes column_sums cumsum_rows gemv harris heat3d life2
 print(",".join(s["name"] + "=128" for s in json.load(sys.stdin)["sizes"]))')
     emits examples/$file.fw "$sizes"
 done
+
+# Host programs: C that HIP's headers take, and its library has what they call.
+cd "$tmp" || exit 1
+emits_host() { # PROGRAM SIZES
+    stem=$(basename "$1" .fw)_host
+    passes "emit $stem" "$FOREWARP" emit "$1" -s "$2" -t hip --device-model amd-r9-295x2 --host -o "$stem.c"
+    [ ! -f /usr/include/hip/hip_runtime_api.h ] && echo "skip compiling $stem: no headers of HIP" && return
+    printf '#include "%s.h"\nint main(void)\n{\n    hipError_t error;\n    %s_close(%s_open(NULL, 0, &error));\n    return error == hipSuccess;\n}\n' \
+        "$stem" "$stem" "$stem" >main.c
+    passes "$stem compiles and links" cc -std=c99 -Wall -Wextra -Wpedantic -Werror -o main main.c "$stem.c" -lamdhip64
+    passes "$stem as C++" c++ -fsyntax-only -x c++ "$stem.h"
+}
+cp "$examples"/jacobi2d.fw "$examples"/softmax_online.fw "$examples"/scal.fw .
+emits_host jacobi2d.fw N=256,M=256
+emits_host softmax_online.fw N=1:4096,M=1:4096
+emits_host scal.fw N=1000
 finish

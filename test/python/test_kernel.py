@@ -100,7 +100,7 @@ def test_in_place(store):
 def test_wrong_arrays(twice, store):
     kernel = twice.load("host", store=store)
     x = numpy.zeros(1000, "float32")
-    with pytest.raises(TypeError, match=r"takes 1 inputs \(x\), not 2"):
+    with pytest.raises(TypeError, match=r"takes 1 input \(x\), not 2"):
         kernel(x, x)
     with pytest.raises(TypeError, match="x of twice N=1000 has elements of float32, not float64"):
         kernel(x.astype("float64"))

@@ -5,6 +5,13 @@
 // what inlines or rewrites it later knows nothing of its place.
 #include "ir/internal.h"
 
+// Which operand is the first that the type of an expression comes from: no condition, and
+// no value of a name.
+static int first_typed(const Expr *e)
+{
+    return e->kind == E_LET || expr_is_op(e, OP_SELECT);
+}
+
 // Made of literals alone, or of literals and sizes; which of the operands count.
 static bool follows_place(const Expr *e, bool sizes)
 {
@@ -12,12 +19,12 @@ static bool follows_place(const Expr *e, bool sizes)
         return sizes;
     if (e->kind == E_LITERAL)
         return !e->boolean;
-    if (e->kind != E_OP)
+    if (e->kind != E_OP && e->kind != E_LET)
         return false;
-    OpTypes types = op_info[e->op].types;
+    OpTypes types = e->kind == E_OP ? op_info[e->op].types : TY_SELECT;
     if (types != TY_ARITH && types != TY_INTEGER && types != TY_FLOAT && types != TY_SELECT)
         return false;
-    for (int i = types == TY_SELECT; i < e->narg; i++)
+    for (int i = first_typed(e); i < e->narg; i++)
         if (!follows_place(e->arg[i], sizes))
             return false;
     return true;
@@ -37,7 +44,7 @@ bool infer_has_floating(const Expr *e)
 {
     if (e->kind == E_LITERAL)
         return e->floating;
-    for (int i = expr_is_op(e, OP_SELECT); i < e->narg; i++)
+    for (int i = first_typed(e); i < e->narg; i++)
         if (infer_has_floating(e->arg[i]))
             return true;
     return false;
@@ -51,7 +58,7 @@ bool infer_of_sizes(const Infer *in, const Expr *e)
 static bool has_float_operation(const Expr *e)
 {
     bool found = e->kind == E_OP && op_info[e->op].types == TY_FLOAT;
-    for (int i = expr_is_op(e, OP_SELECT); i < e->narg && !found; i++)
+    for (int i = first_typed(e); i < e->narg && !found; i++)
         found = has_float_operation(e->arg[i]);
     return found;
 }
@@ -116,8 +123,7 @@ Expr *infer_pin_value(Infer *in, Expr *e)
     if (infer_is_count(in, e))
         return infer_pin_counts(in, e);
     bool follows = infer_follows(in, e);
-    for (int i = expr_is_op(e, OP_SELECT); i < e->narg && (follows || e->kind == E_TUPLE);
-         i++)
+    for (int i = first_typed(e); i < e->narg && (follows || e->kind == E_TUPLE); i++)
         e->arg[i] = infer_pin_value(in, e->arg[i]);
     return follows && e->kind == E_LITERAL ? pin_literal(in, e, type_scalar(S_INT)) : e;
 }

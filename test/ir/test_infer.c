@@ -81,6 +81,11 @@ static const struct {
      "(0, 0, -inf, 0, 0))",
      "(double, double, double, int, int)"},
     {"a |> reduce(\\(s, n) v -> (s + double(v), n + 1), (0.0, 0))", "(double, int)"},
+    // what follows a name takes its type from its place, too
+    {"array(N, \\k -> if k > 3 then (let x = a[k] in if x > 0 then 1 else -1) else d[k])",
+     "[N]double"},
+    {"i |> map(\\x -> (let y = x + 1 in 2) * uchar(x))", "[N]uchar"},
+    {"i |> map(\\x -> (let y = 0.5 in N) + long(x))", "[N]long"},
     // parameters taken apart
     {"zip(a, i) |> reduce(\\(m, k) (x, j) -> if x > m then (x, j) else (m, k), (-1e30, 0))",
      "(float, int)"},

@@ -79,7 +79,7 @@ static json_t *show(const Forecast *s, const char *what, const Point *point, int
 static bool show_all(Forecast *s)
 {
     Options *o = s->o;
-    Point plain, first[FIRST_MOST];
+    Point plain, first[FIRST_MOST + 2];
     Ranking ranking = {0};
     RankLimit limit = {.seconds = isfinite(o->budget_s) ? o->budget_s : RANKED_S,
                        .points = RANKED_MOST};
@@ -100,7 +100,10 @@ static bool show_all(Forecast *s)
                              "roofline_us", s->roofline_s * 1e6);
     json_object_set_new(json, "plain", show(s, "plain", &plain, 1));
     json_object_set_new(json, "first", show(s, "first", first, n));
-    json_object_set_new(json, "best", show(s, "best", ranking.point, MIN(ranking.n, 1)));
+    first[n++] = plain; // the ranking may have had no time for those
+    if (ranking.n)
+        first[n++] = ranking.point[0];
+    json_object_set_new(json, "best", show(s, "best", first, n));
     return cli_json(o, json);
 }
 

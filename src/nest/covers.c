@@ -124,7 +124,8 @@ static const Expr *prefixes_in(const Expr *stage)
 
 // Would an item keep long rows of a prefix? Others of the set may read them element by
 // element, in the same loop, but several elements at a time of shorter rows only, and not
-// of columns, of which many items have parts.
+// of columns, of which many items have parts. What a prefix reads element by element is
+// made where it does.
 static bool keeps_prefix(const Pipeline *p, Calls set)
 {
     enum { KEPT_MOST = 16 << 10, READ_MOST = 128 << 10 };
@@ -133,7 +134,8 @@ static bool keeps_prefix(const Pipeline *p, Calls set)
         int64_t bytes = prefix ? chain_scan_bytes(prefix) : 0;
         for (int u = set.first; bytes > KEPT_MOST && u < pipeline_end(set); u++) {
             const StageRead *read = calls_have(set, u) ? pipeline_read(p, u, v) : NULL;
-            if (calls_have(set, u) && u != v &&
+            const StageRead *made = u < v ? pipeline_read(p, v, u) : NULL;
+            if (calls_have(set, u) && u != v && !(made && made->kind == READ_POINT) &&
                 (bytes > READ_MOST || reads_columns(prefix) || !read ||
                  read->kind != READ_POINT || has_fold(p->stage[u].expr) ||
                  expr_find_pattern(p->stage[u].expr, P_SCAN)))

@@ -338,8 +338,9 @@ static bool find_map(Common *c, const Expr *expr, const Bound *bound)
     if (bound && is_dims(expr, P_MAP, 1)) {
         c->map = expr;
         c->tables = has_function_around(bound) && goes_through_places(expr);
-        if (find_common(c, expr->fun->arg[0], NULL, bound))
-            return true;
+        if (find_common(c, expr->fun->arg[0], NULL, bound) &&
+            (c->named != expr->fun->arg[0] || has_function_around(bound)))
+            return true; // what is all of a function would only get another name
     }
     for (int i = 0; i < expr->narg && !expr_guards(expr, i); i++) {
         Bound own;

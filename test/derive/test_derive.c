@@ -259,6 +259,10 @@ static const struct {
     {"def p(x: [1000][64]float) = reduce(\\s r -> map(+, zip(s, r)), array(64, \\j -> "
      "0.0), x)",
      RULE_FOLD_SPLIT},
+    // Of rows likewise, in one kernel.
+    {"def p(x: [1000][999]float) = let s = map(reduce(+, 0), x) in let m = map(\\r -> "
+     "reduce(max, 0, map(\\v -> v * v, r)), x) in (s, m)",
+     RULE_LET_TUPLE},
     {"def p(x: [1000][64]float) = reduce(max, 0, map(reduce(max, 0), x))",
      RULE_JOIN_REDUCE},
     {"def p(x: [100000]float) = reduce(\\a b -> if b.0 > a.0 then b else a, (-1e30, "

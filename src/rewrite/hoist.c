@@ -34,13 +34,8 @@ static bool is_long_nest(const Expr *expr, const void *least)
 
 bool loop_folds(const Expr *expr, int64_t least)
 {
-    const Expr *step = expr_is(expr, P_ITERATE) &&
-                               !array_is_large(expr->type, SMALL_MOST + 1) &&
-                               arith_is_const(expr->num[0], NULL)
-                           ? expr_behind_lets(expr->fun->arg[0])
-                           : NULL;
-    return step && !expr_is_op(step, OP_SELECT) &&
-           expr_find(expr->fun, is_long_nest, &least);
+    return expr_is(expr, P_ITERATE) && !array_is_large(expr->type, SMALL_MOST + 1) &&
+           arith_is_const(expr->num[0], NULL) && expr_find(expr->fun, is_long_nest, &least);
 }
 
 // What a chain names: folds, prefixes and loops of them.

@@ -263,6 +263,11 @@ static const struct {
     {"def p(x: [1000][999]float) = let s = map(reduce(+, 0), x) in let m = map(\\r -> "
      "reduce(max, 0, map(\\v -> v * v, r)), x) in (s, m)",
      RULE_LET_TUPLE},
+    // A loop of numbers goes on in either of two ways.
+    {"def p(x: [1000][999]float) = map(\\r -> (iterate(20, \\a b -> let m = (a + b) / 2 in "
+     "let n = reduce(\\k v -> if v > m then k + 1 else k, 0, r) in if n > 499 then (m, b) "
+     "else (a, m), (-1.0, 1.0))).0, x)",
+     RULE_REDUCE_LCL},
     {"def p(x: [1000][64]float) = reduce(max, 0, map(reduce(max, 0), x))",
      RULE_JOIN_REDUCE},
     {"def p(x: [100000]float) = reduce(\\a b -> if b.0 > a.0 then b else a, (-1e30, "

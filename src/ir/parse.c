@@ -150,6 +150,14 @@ void fail_unknown(Parser *p, const Token *name, bool sizes_only)
              name->text);
         return;
     }
+    for (int i = 0; sizes_only && i < p->generic.len; i++)
+        if (p->generic.at[i].convert && !strcmp(p->generic.at[i].name, name->text)) {
+            fail(p, name->span, "P009",
+                 "`%s` begins with a small letter, so the def leaves a type open, and no "
+                 "length",
+                 name->text);
+            return;
+        }
     if (p->self && !strcmp(p->self, name->text)) {
         fail(p, name->span, "P006", "`%s` cannot call itself: there is no recursion",
              name->text);

@@ -526,6 +526,7 @@ static const Wrong wrong[] = {
     {"size def\n", "P015", 1, 6, "word of the language"},
     {"hello", "P005", 1, 1, "expected `size`, `fun` or `def`"},
     {"def f(a: [M]float) = a", "P006", 1, 11, "no size named `M`"},
+    {"def f[n](a: [n]int) = a", "P009", 1, 14, "begins with a small letter"},
     {"size Width\ndef f(a: [Widht]float) = a", "P006", 2, 11, "did you mean `Width`"},
     {"def f(a: flaot) = a", "P006", 1, 10, "not a type"},
     {"def f(a: [3, 4]float) = a", "P005", 1, 12, "own brackets"},

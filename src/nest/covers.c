@@ -135,7 +135,7 @@ static bool keeps_prefix(const Pipeline *p, Calls set)
         for (int u = set.first; bytes > KEPT_MOST && u < pipeline_end(set); u++) {
             const StageRead *read = calls_have(set, u) ? pipeline_read(p, u, v) : NULL;
             const StageRead *made = u < v ? pipeline_read(p, v, u) : NULL;
-            if (calls_have(set, u) && u != v && !(made && made->kind == READ_POINT) &&
+            if (calls_have(set, u) && u != v && !(made && made->kind < READ_WINDOW) &&
                 (bytes > READ_MOST || reads_columns(prefix) || !read ||
                  read->kind != READ_POINT || has_fold(p->stage[u].expr) ||
                  expr_find_pattern(p->stage[u].expr, P_SCAN)))

@@ -403,6 +403,7 @@ static void test_plain_cover(void **state)
     (void)state;
     static const struct {
         const char *def, *cover;
+        bool other; // it is in the space
     } known[] = {
         {"def p(a: [500][700]float) = let t = a |> map2(\\v -> v * 2) in let u = t |> "
          "pad2(1, 1, clamp) |> slide2(3, 1) |> map2(\\w -> w[0][1] + w[2][1]) in let v "
@@ -410,6 +411,9 @@ static void test_plain_cover(void **state)
          "1|2+3+4"},
         // Long rows of a prefix are held as they are made, of whatever.
         {"def p(a: [500][9000]uchar) = let c = map2(int, a) in map(scan(+, 0), c)", "1+2"},
+        {"def p(a: [9000][500]uchar) = let c = map2(int, a) in transpose(map(scan(+, 0), "
+         "transpose(c)))",
+         "1+2", true},
     };
     for (int i = 0; i < COUNTOF(known); i++) {
         Opened x;
@@ -419,7 +423,7 @@ static void test_plain_cover(void **state)
         derive_plain(x.derivation, &plain);
         expected = plain;
         assert_true(space_set(space, &expected, "cover", known[i].cover));
-        assert_true(point_equal(space, &plain, &expected));
+        assert_int_equal(point_equal(space, &plain, &expected), !known[i].other);
         close_all(&x);
     }
 }

@@ -216,8 +216,10 @@ static bool destructures(Parser *p, Pattern pattern, int want, int k, Span span)
         return false;
     if (want == 1 && k > 1 && !passes_index(pattern))
         return true;
-    fail(p, span, "P008", "`%s` needs a function of %d parameter%s, this one has %d",
-         pattern_info[pattern].text, want, want == 1 ? "" : "s", k);
+    const bool fold = want == 2 && k > want && !passes_index(pattern);
+    fail(p, span, "P008", "`%s` needs a function of %d parameter%s, this one has %d%s",
+         pattern_info[pattern].text, want, want == 1 ? "" : "s", k,
+         fold ? "; a tuple is taken apart in parentheses: \\s (a, b) -> ..." : "");
     return false;
 }
 

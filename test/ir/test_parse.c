@@ -574,6 +574,7 @@ static const Wrong wrong[] = {
     {BODY("pad(1, 1, a)"), "P008", 3, 1, "`pad(size, size, mode, array)`"},
     {BODY("reduce(sqrt, 0, a)"), "P008", 3, 8, "a function of 2 parameters"},
     {BODY("reduce(\\x -> x, 0, a)"), "P008", 3, 8, "this one has 1"},
+    {BODY("reduce(\\s x y -> s, 0, zip(a, a))"), "P008", 3, 8, "in parentheses"},
     {BODY("array(N, \\x y -> x)"), "P008", 3, 10, "a function of 1 parameter,"},
     {BODY("reduce(split(4), 0, a)"), "P008", 3, 8, "this one has 1"},
     {BODY("sqrt(1, 2)"), "P008", 3, 1, "takes 1 argument, not 2"},

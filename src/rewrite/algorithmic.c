@@ -2,7 +2,7 @@
 //
 // Algorithmic rules: other ways to say the same, before threads and memory are chosen.
 //
-//   source  paper 000, section 3.3; Lift Rules, ReduceRules, IterateRules
+//   source  paper 000, section 3.3; Lift Rules, ReduceRules
 
 #include "rewrite/internal.h"
 
@@ -30,19 +30,6 @@ Expr *rule_splitJoin(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Expr *inner = make_map(rw, at->dims, copy_of(rw, at->fun), use(rw, part));
     Expr *all = make_map(rw, at->dims, make_lambda(rw, part, inner), parts);
     return cut(rw, at, k, at->dims, make(rw, P_JOIN, at->dims, NULL, NULL, all));
-}
-
-Expr *rule_joinSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    const Expr *inner = expr_is(at, P_MAP) ? inner_of(at, P_MAP) : NULL;
-    if (!inner || inner->dims != at->dims)
-        return NULL;
-    const Arith *len[DIMS_MAX];
-    for (int k = 0; k < at->dims; k++)
-        len[k] = len_of(at, at->dims + k);
-    Expr *flat = make(rw, P_JOIN, at->dims, NULL, NULL, copy_of(rw, at->arg[0]));
-    Expr *map = make_map(rw, at->dims, copy_of(rw, inner->fun), flat);
-    return make(rw, P_SPLIT, at->dims, len, NULL, map);
 }
 
 // Reductions ------------------------------------------------------------------------------
@@ -297,17 +284,6 @@ Expr *rule_mapScatter(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 // Zips -----------------------------------------------------------------------------------
 
-Expr *rule_splitZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    if (!is_dims(at, P_SPLIT, 1) || !is_dims(at->arg[0], P_ZIP, 1) ||
-        at->arg[0]->narg > PARTS_MAX)
-        return NULL;
-    Expr *part[PARTS_MAX];
-    for (int i = 0; i < at->arg[0]->narg; i++)
-        part[i] = make_sized(rw, P_SPLIT, at->num[0], copy_of(rw, at->arg[0]->arg[i]));
-    return make_zip(rw, 2, part, at->arg[0]->narg);
-}
-
 Expr *rule_joinZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     const Expr *zip = is_dims(at, P_JOIN, 1) ? at->arg[0] : NULL;
@@ -319,35 +295,6 @@ Expr *rule_joinZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return make_zip(rw, zip->dims - 1, part, zip->narg);
 }
 
-// Iterate --------------------------------------------------------------------------------
-
-static int64_t rounds(const Expr *at)
-{
-    int64_t n;
-    return expr_is(at, P_ITERATE) && arith_is_const(at->num[0], &n) ? n : -1;
-}
-
-Expr *rule_iterateZero(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    return rounds(at) == 0 ? copy_of(rw, at->arg[0]) : NULL;
-}
-
-Expr *rule_iterateOne(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    return rounds(at) == 1 ? call(rw, at->fun, copy_of(rw, at->arg[0])) : NULL;
-}
-
-Expr *rule_iteratePeel(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    int64_t n = rounds(at);
-    if (n < 2)
-        return NULL;
-    const Arith *fewer = num(rw, n - 1);
-    Expr *rest =
-        make(rw, P_ITERATE, 1, &fewer, copy_of(rw, at->fun), copy_of(rw, at->arg[0]));
-    return call(rw, at->fun, rest);
-}
-
 // Dimensions -----------------------------------------------------------------------------
 
 Expr *rule_mapNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -357,30 +304,6 @@ Expr *rule_mapNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Param *row = fresh(rw, "r");
     Expr *inner = make_map(rw, at->dims - 1, copy_of(rw, at->fun), use(rw, row));
     return make_map(rw, 1, make_lambda(rw, row, inner), copy_of(rw, at->arg[0]));
-}
-
-Expr *rule_slideNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    if (!is_dims(at, P_SLIDE, 2))
-        return NULL;
-    Param *row = fresh(rw, "r"), *rows = fresh(rw, "rows");
-    Expr *inner = make(rw, P_SLIDE, 1, at->num + 2, NULL, use(rw, row));
-    Expr *in = make_map(rw, 1, make_lambda(rw, row, inner), copy_of(rw, at->arg[0]));
-    Expr *outer = make(rw, P_SLIDE, 1, at->num, NULL, in);
-    Expr *turned = make1(rw, P_TRANSPOSE, use(rw, rows));
-    return make_map(rw, 1, make_lambda(rw, rows, turned), outer);
-}
-
-Expr *rule_padNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    if (!is_dims(at, P_PAD, 2) || at->mode == PAD_CONSTANT)
-        return NULL;
-    Param *row = fresh(rw, "r");
-    Expr *inner = make(rw, P_PAD, 1, at->num + 2, NULL, use(rw, row));
-    Expr *in = make_map(rw, 1, make_lambda(rw, row, inner), copy_of(rw, at->arg[0]));
-    Expr *outer = make(rw, P_PAD, 1, at->num, NULL, in);
-    inner->mode = outer->mode = at->mode;
-    return outer;
 }
 
 // The start value apart from the fold ----------------------------------------------------

@@ -14,18 +14,6 @@ static Expr *first_map(Rewrite *rw, const Expr *at, const Expr *value)
     return make_map(rw, at->dims, make_lambda(rw, e, body), copy_of(rw, at->arg[0]));
 }
 
-Expr *rule_mapFission(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    if (!expr_is(at, P_MAP) || at->fun->arg[0]->kind != E_LET)
-        return NULL;
-    const Expr *let = at->fun->arg[0];
-    if (expr_mentions(let->arg[1], at->fun->params[0]))
-        return NULL;
-    Param *y = fresh(rw, let->param->name);
-    Expr *rest = expr_replace(rw->ir, let->arg[1], let->param, use(rw, y));
-    return make_map(rw, at->dims, make_lambda(rw, y, rest), first_map(rw, at, let->arg[0]));
-}
-
 // A layout, or a map that gives each row one.
 static bool lays_out(const Expr *e)
 {
@@ -66,14 +54,6 @@ static Expr *second_map(Rewrite *rw, const Expr *at, Param *t, Expr *values)
     rest = expr_replace(rw->ir, rest, at->fun->params[0], expr_get(rw->ir, use(rw, t), 1));
     return make_map(rw, at->dims, make_lambda(rw, t, copy_of(rw, rest)),
                     make_zip(rw, at->dims, part, 2));
-}
-
-Expr *rule_mapFissionZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    if (!expr_is(at, P_MAP) || at->fun->arg[0]->kind != E_LET)
-        return NULL;
-    Param *t = fresh(rw, "t");
-    return second_map(rw, at, t, first_map(rw, at, at->fun->arg[0]->arg[0]));
 }
 
 Expr *rule_mapFissionLet(Rewrite *rw, const Expr *at, const RuleArgs *args)

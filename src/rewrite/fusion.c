@@ -88,18 +88,6 @@ Expr *rule_reduceFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return fold_of(rw, at, a, e, expr_let(rw->ir, y, value, all), copy_of(rw, map->arg[0]));
 }
 
-Expr *rule_reduceZipFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    if (!foldable(at) || !zip_of_map(at->arg[1], 1, args))
-        return NULL;
-    int i = (int)args->at[0];
-    TupleComponent c = component_of(rw, at->arg[1], i);
-    Param *a = fresh(rw, "a");
-    Expr *all = call_all(rw, at->fun, (const Expr *[]){use(rw, a), c.tuple});
-    return fold_of(rw, at, a, c.t, expr_let(rw->ir, c.y, c.value, all),
-                   zip_without_map(rw, at->arg[1], i));
-}
-
 // Layouts move inside ---------------------------------------------------------------------
 
 // The same layout over something else.

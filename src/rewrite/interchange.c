@@ -22,26 +22,6 @@ Expr *rule_mapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return make1(rw, P_TRANSPOSE, over_y);
 }
 
-Expr *rule_mapReduceInterchange(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    const Expr *reduce = is_dims(at, P_MAP, 1) ? inner_of(at, P_REDUCE) : NULL;
-    if (!reduce || !type_is_scalar(reduce->type))
-        return NULL;
-    Param *acc = fresh(rw, "acc"), *column = fresh(rw, "column"), *t = fresh(rw, "t");
-    const Expr *part[] = {expr_get(rw->ir, use(rw, t), 0), expr_get(rw->ir, use(rw, t), 1)};
-    Expr *pairs = make_zip(rw, 1, (Expr *[]){use(rw, acc), use(rw, column)}, 2);
-    Expr *step = make_lambda(rw, t, call_all(rw, reduce->fun, part));
-    Expr *body = make_map(rw, 1, step, pairs);
-    Expr *f = expr_lambda(rw->ir, (Param *[]){acc, column}, 2, body);
-    const Arith *len = len_of(at, 0);
-    Param *i = fresh(rw, "i");
-    Expr *start =
-        expr_pattern(rw->ir, P_ARRAY, 1, 0, &len,
-                     make_lambda(rw, i, start_value(rw, reduce->arg[0])), NULL, 0);
-    return make_reduce(rw, P_REDUCE, f, start,
-                       make1(rw, P_TRANSPOSE, copy_of(rw, at->arg[0])));
-}
-
 // The start value of an array that holds it everywhere; NULL if it is no such array.
 static const Expr *filled_with(const Expr *array)
 {
@@ -275,15 +255,4 @@ Expr *rule_transposeBothSides(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Expr *in = make1(rw, P_TRANSPOSE, copy_of(rw, at->arg[0]));
     return make1(rw, P_TRANSPOSE, make_map(rw, at->dims, copy_of(rw, at->fun), in));
-}
-
-Expr *rule_splitTranspose(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    const Expr *split = is_dims(at, P_MAP, 1) ? inner_of(at, P_SPLIT) : NULL;
-    if (!split || split->dims != 1 || !expr_is(at->arg[0], P_TRANSPOSE))
-        return NULL;
-    Expr *in = make_sized(rw, P_SPLIT, split->num[0], copy_of(rw, at->arg[0]->arg[0]));
-    Param *rows = fresh(rw, "rows");
-    Expr *turn = make1(rw, P_TRANSPOSE, use(rw, rows));
-    return make1(rw, P_TRANSPOSE, make_map(rw, 1, make_lambda(rw, rows, turn), in));
 }

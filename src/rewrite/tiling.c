@@ -56,16 +56,6 @@ static Expr *untiled(Rewrite *rw, const Expr *at, const Tiles *tiles, Param *til
     return cut(rw, at, tiles->k, tiles->dims, joined);
 }
 
-Expr *rule_slideTiling(Rewrite *rw, const Expr *at, const RuleArgs *args)
-{
-    Tiles tiles;
-    if (!expr_is(at, P_SLIDE) || !tiles_of(rw, at, args, &tiles))
-        return NULL;
-    Param *tile = fresh(rw, "tile");
-    return untiled(rw, at, &tiles, tile, slide_like(rw, at, use(rw, tile)),
-                   overlapped(rw, &tiles, at));
-}
-
 static Expr *split_up(Rewrite *rw, const Tiles *tiles, const Expr *plain)
 {
     const Arith *n[DIMS_MAX];

@@ -424,16 +424,7 @@ static const Refusal refusals[] = {
     {"reorder", "def p(x: [9]int) = map(twice, x)", "root", {3, {0, 2, 1}}},
     {"tile", "def p(x: [8]int) = map(twice, x)", "root", {1, {2}}},
     {"splitJoin", "def p(x: [8]int) = map(twice, x)", "root", {1, {0}}},
-    {"splitOfJoin", "def p(x: [4][3]int) = split(2, join(x))", "root", {0}},
     {"mapInterchange", "def p(x: [4][3]int) = map(\\r -> map(twice, r), x)", "root", {0}},
-    {"scatterOfGather",
-     "def p(x: [8]int) = scatter(\\i -> 7 - i, gather(\\i -> (i + 1) % 8, x))",
-     "root",
-     {0}},
-    {"mapFission",
-     "def p(x: [8]int) = map(\\e -> let y = twice(e) in y * e, x)",
-     "root",
-     {0}},
 };
 
 static void test_guards_refuse(void **state)

@@ -194,23 +194,16 @@ static void put_head(Printer *p, const Unit *unit)
     buf_putc(p->out, '\n');
 }
 
-static void find_in_value(VectorSet *set, const KExpr *e)
+static void find_in_value(const KExpr *e, void *set)
 {
     vectors_add(set, e->type, e->kind == K_OP);
-    for (int i = 0; i < kexpr_args(e); i++)
-        find_in_value(set, e->arg[i]);
 }
 
-static void find_vectors(VectorSet *set, const Block *block)
+static void find_vectors(Stm *stm, void *set)
 {
-    VEC_EACH(const Stm *, stm, block) {
-        if (stm->var)
-            vectors_add(set, stm->var->type, false);
-        if (stm->value)
-            find_in_value(set, stm->value);
-        find_vectors(set, &stm->body);
-        find_vectors(set, &stm->other);
-    }
+    if (stm->var)
+        vectors_add(set, stm->var->type, false);
+    kexpr_each(stm->value, find_in_value, set);
 }
 
 void emit_unit(Buf *out, const Target *target, const Unit *unit)
@@ -219,7 +212,7 @@ void emit_unit(Buf *out, const Target *target, const Unit *unit)
     Uses uses = {0};
     AutoBuf kernels = buf_new();
     for (int i = 0; i < unit->kernels.len; i++) {
-        find_vectors(&uses.vectors, &unit->kernels.at[i]->body);
+        block_each(&unit->kernels.at[i]->body, find_vectors, &uses.vectors);
         if (i > 0)
             buf_putc(&kernels, '\n');
         emit_kernel(&kernels, target, unit, unit->kernels.at[i]);

@@ -27,24 +27,21 @@ typedef struct {
     int sides;
 } Ahead;
 
-// What is before the loop, and constant, or in what the loop begins with.
-static bool is_made_of_inputs(const KExpr *e)
+// Does it change while the loop runs, or before it?
+static bool is_no_input(const KExpr *e, const void *none)
 {
-    bool ok = e->kind != K_TILE && e->kind != K_MATRIX && e->kind != K_SHUFFLE &&
-              e->kind != K_AWAIT && (e->kind != K_VAR || e->var->is_const);
     if (e->kind == K_LOAD)
-        ok = e->buffer->space == MEM_GLOBAL && e->buffer->role == ROLE_INPUT &&
-             !e->buffer->formal;
-    for (int i = 0; i < kexpr_args(e) && ok; i++)
-        ok = is_made_of_inputs(e->arg[i]);
-    return ok;
+        return e->buffer->space != MEM_GLOBAL || e->buffer->role != ROLE_INPUT ||
+               e->buffer->formal;
+    return e->kind == K_TILE || e->kind == K_MATRIX || e->kind == K_SHUFFLE ||
+           e->kind == K_AWAIT || (e->kind == K_VAR && !e->var->is_const);
 }
 
 static bool is_copy(const Stm *stm)
 {
     bool decl = stm->kind == ST_DECL && stm->var->is_const && stm->value;
     bool store = stm->kind == ST_STORE && stm->buffer->space == MEM_LOCAL && !stm->side;
-    return (decl || store) && is_made_of_inputs(stm->value);
+    return (decl || store) && !kexpr_any(stm->value, is_no_input, NULL);
 }
 
 static bool used_from(const Block *block, int from, const Var *var)
@@ -183,24 +180,18 @@ static void load_ahead(Ahead *a, Stm *loop, int barrier)
     loop->body = body;
 }
 
-static void walk_block(Ahead *a, Block *block)
+static void look_at(void *user, Block *to, Stm *stm)
 {
-    Block out = {0}, *outer = a->out;
-    VEC_EACH(Stm *, stm, block) {
-        walk_block(a, &stm->body);
-        walk_block(a, &stm->other);
-        a->out = &out;
-        int barrier = copies_until(a->pass->ctx, stm);
-        if (barrier >= 0)
-            load_ahead(a, stm, barrier);
-        VEC_PUSH(a->pass->arena, &out, stm);
-    }
-    *block = out;
-    a->out = outer;
+    Ahead *a = user;
+    a->out = to;
+    int barrier = copies_until(a->pass->ctx, stm);
+    if (barrier >= 0)
+        load_ahead(a, stm, barrier);
+    VEC_PUSH(a->pass->arena, to, stm);
 }
 
 void pass_ahead(Pass *pass, Kernel *kernel)
 {
     Ahead a = {.pass = pass, .kernel = kernel};
-    walk_block(&a, &kernel->body);
+    block_map(pass->arena, &kernel->body, look_at, &a);
 }

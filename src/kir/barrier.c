@@ -86,14 +86,13 @@ static void add_access(Flow *f, const Buffer *buffer, const Arith *index, const 
 
 static const Type whole = {.kind = T_VECTOR, .width = INT32_MAX};
 
-static void add_loads(Flow *f, const KExpr *e)
+static void add_load(const KExpr *e, void *flow)
 {
+    Flow *f = flow;
     if (e->kind == K_LOAD)
         add_access(f, e->buffer, e->arith, e->type, false);
     if (e->kind == K_TILE) // any element of it
         add_access(f, e->buffer, e->arith, &whole, false);
-    for (int i = 0; e->kind != K_COND && i < e->n; i++)
-        add_loads(f, e->arg[i]);
 }
 
 static int add_event(Flow *f, EventKind kind, Stm *barrier)
@@ -131,8 +130,7 @@ static void collect_if(Flow *f, const Stm *stm)
 static void collect(Flow *f, const Block *block)
 {
     VEC_EACH(Stm *, stm, block) {
-        if (stm->value)
-            add_loads(f, stm->value);
+        kexpr_each(stm->value, add_load, f);
         if (stm->kind == ST_STORE)
             add_access(f, stm->buffer, stm->index, stm->value->type, true);
         else if (stm->kind == ST_BARRIER)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether something is anywhere in kernel IR, and how much there is.
+// The walks over kernel IR: whether something is anywhere, how much there is, and each.
 
 #include "kir/kir.h"
 
@@ -26,6 +26,37 @@ bool block_any(const Block *block, StmTest *holds, const void *of)
         if (stm_any(block->at[i], holds, of))
             return true;
     return false;
+}
+
+int block_count(const Block *block, StmTest *holds, const void *of)
+{
+    int n = 0;
+    VEC_EACH(const Stm *, stm, block)
+        n += holds(stm, of) + block_count(&stm->body, holds, of) +
+             block_count(&stm->other, holds, of);
+    return n;
+}
+
+void kexpr_each(const KExpr *e, KExprVisit *visit, void *user)
+{
+    if (!e)
+        return;
+    visit(e, user);
+    for (int i = 0; i < kexpr_args(e); i++)
+        kexpr_each(e->arg[i], visit, user);
+}
+
+void stm_each(Stm *stm, StmVisit *visit, void *user)
+{
+    visit(stm, user);
+    block_each(&stm->body, visit, user);
+    block_each(&stm->other, visit, user);
+}
+
+void block_each(const Block *block, StmVisit *visit, void *user)
+{
+    VEC_EACH(Stm *, stm, block)
+        stm_each(stm, visit, user);
 }
 
 bool kexpr_is_load(const KExpr *e, const void *buffer)
@@ -109,14 +140,6 @@ bool stm_is_barrier(const Stm *stm, const void *of)
     return stm->kind == ST_BARRIER;
 }
 
-static int64_t kexpr_nodes(const KExpr *e)
-{
-    int64_t n = e != NULL;
-    for (int i = 0; e && i < kexpr_args(e); i++)
-        n += kexpr_nodes(e->arg[i]);
-    return n;
-}
-
 static int64_t block_iterations(const Block *block, int64_t most)
 {
     int64_t n = 1;
@@ -135,10 +158,20 @@ int64_t stm_iterations(const Stm *stm, int64_t most)
     return MIN(MIN(extent, most) * inside, most);
 }
 
+static void add_value(const KExpr *e, void *nodes)
+{
+    ++*(int64_t *)nodes;
+}
+
+static void add_statement(Stm *stm, void *nodes)
+{
+    ++*(int64_t *)nodes;
+    kexpr_each(stm->value, add_value, nodes);
+}
+
 int64_t block_nodes(const Block *block)
 {
-    int64_t n = block->len;
-    VEC_EACH(const Stm *, stm, block)
-        n += kexpr_nodes(stm->value) + block_nodes(&stm->body) + block_nodes(&stm->other);
-    return n;
+    int64_t nodes = 0;
+    block_each(block, add_statement, &nodes);
+    return nodes;
 }

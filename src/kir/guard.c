@@ -50,26 +50,25 @@ static bool call_divides(const Function *f)
 }
 
 // By itself, not in what it is made of.
-static bool traps(ArithCtx *ctx, const KExpr *e)
+static bool traps(const KExpr *e, const void *ctx)
 {
-    return (e->kind == K_OP && is_division(e->op, e->type) && !divides(ctx, e->arg[1])) ||
+    return (e->kind == K_OP && is_division(e->op, e->type) &&
+            !divides((ArithCtx *)ctx, e->arg[1])) ||
            (e->kind == K_CALL && call_divides(e->callee));
+}
+
+static bool stays_behind(const KExpr *e, const void *ctx)
+{
+    return e->kind == K_AWAIT || (e->kind == K_LOAD && !load_exists((ArithCtx *)ctx, e)) ||
+           traps(e, ctx);
 }
 
 bool may_trap(ArithCtx *ctx, const KExpr *e)
 {
-    bool may = traps(ctx, e);
-    for (int i = 0; !may && e->kind != K_COND && i < e->n; i++)
-        may = may_trap(ctx, e->arg[i]);
-    return may;
+    return kexpr_any(e, traps, ctx);
 }
 
 bool may_go_ahead(ArithCtx *ctx, const KExpr *e)
 {
-    if (e->kind == K_AWAIT || (e->kind == K_LOAD && !load_exists(ctx, e)) || traps(ctx, e))
-        return false;
-    for (int i = 0; e->kind != K_COND && i < e->n; i++)
-        if (!may_go_ahead(ctx, e->arg[i]))
-            return false;
-    return true;
+    return !kexpr_any(e, stays_behind, ctx);
 }

@@ -65,25 +65,19 @@ static void note_access(Strides *s, const Buffer *buffer, const Arith *index)
     s->gains |= across == 1 && along != 0 && along != 1;
 }
 
-static void note_value(Strides *s, const KExpr *e)
+static void note_value(const KExpr *e, void *strides)
 {
     if (e->kind == K_LOAD)
-        note_access(s, e->buffer, e->arith);
-    for (int i = 0; i < kexpr_args(e); i++)
-        note_value(s, e->arg[i]);
+        note_access(strides, e->buffer, e->arith);
 }
 
-static void note_block(Strides *s, const Block *block)
+static void note_stm(Stm *stm, void *strides)
 {
-    VEC_EACH(const Stm *, stm, block) {
-        if (stm->value)
-            note_value(s, stm->value);
-        if (stm->kind == ST_STORE)
-            note_access(s, stm->buffer, stm->index);
-        s->gains |= stm_carries(stm, s->loop);
-        note_block(s, &stm->body);
-        note_block(s, &stm->other);
-    }
+    Strides *s = strides;
+    kexpr_each(stm->value, note_value, s);
+    if (stm->kind == ST_STORE)
+        note_access(s, stm->buffer, stm->index);
+    s->gains |= stm_carries(stm, s->loop);
 }
 
 static bool mentions_own(const Interchange *x, const Arith *a)
@@ -104,7 +98,7 @@ static bool is_common(const Interchange *x, const Stm *stm)
         stm_iterations(stm, ITERATIONS_LEAST) < ITERATIONS_LEAST)
         return false;
     Strides s = {.x = x, .loop = stm};
-    note_block(&s, &stm->body);
+    block_each(&stm->body, note_stm, &s);
     return s.gains && !s.loses;
 }
 
@@ -144,8 +138,9 @@ static void use_index(Interchange *x, const Arith *a)
         use_index(x, a->term[i].arg);
 }
 
-static void use_value(Interchange *x, const KExpr *e)
+static void use_value(const KExpr *e, void *user)
 {
+    Interchange *x = user;
     x->ok &= e->kind != K_TILE && e->kind != K_MATRIX && e->kind != K_AWAIT &&
              e->kind != K_SHUFFLE;
     if (e->kind == K_VAR)
@@ -158,18 +153,16 @@ static void use_value(Interchange *x, const KExpr *e)
         use_index(x, e->arith);
     for (int i = 0; e->cond && i < e->n; i++)
         use_index(x, e->cond[i]);
-    for (int i = 0; i < kexpr_args(e); i++)
-        use_value(x, e->arg[i]);
 }
 
-static void use_stm(Interchange *x, const Stm *stm)
+static void use_stm(Stm *stm, void *user)
 {
+    Interchange *x = user;
     static const bool known[] = {
         [ST_DECL] = true, [ST_ASSIGN] = true, [ST_STORE] = true, [ST_ARRAY] = true,
         [ST_INT] = true,  [ST_FOR] = true,    [ST_IF] = true,    [ST_WAIT] = false};
     x->ok &= known[stm->kind] && !stm->atomic;
-    if (stm->value)
-        use_value(x, stm->value);
+    kexpr_each(stm->value, use_value, x);
     if (stm->index)
         use_index(x, stm->index);
     if (stm->extent)
@@ -186,19 +179,15 @@ static void use_stm(Interchange *x, const Stm *stm)
         use(x, stm->buffer);
         x->ok &= stm->value->type->kind == T_SCALAR;
     }
-    VEC_EACH(const Stm *, inner, &stm->body)
-        use_stm(x, inner);
-    VEC_EACH(const Stm *, inner, &stm->other)
-        use_stm(x, inner);
 }
 
 // Returns whether it has a common loop.
 static bool find_parts(Interchange *x, const Block *block)
 {
     bool found = false;
-    VEC_EACH(const Stm *, stm, block) {
+    VEC_EACH(Stm *, stm, block) {
         if (!is_common(x, stm)) {
-            use_stm(x, stm);
+            stm_each(stm, use_stm, x);
             continue;
         }
         found = true;

@@ -142,21 +142,16 @@ static bool may_share(Jam *jam, const Stm *one, const Stm *other)
 
 // Questions -----------------------------------------------------------------------------
 
-static bool computes_only(const Stm *stm)
+static bool is_no_store(const Stm *stm, const void *user)
 {
-    bool known = stm->kind == ST_DECL || stm->kind == ST_ASSIGN || stm->kind == ST_IF ||
-                 (stm->kind == ST_FOR && stm->loop == LOOP_SEQ);
-    for (int i = 0; known && i < stm->body.len; i++)
-        known = computes_only(stm->body.at[i]);
-    for (int i = 0; known && i < stm->other.len; i++)
-        known = computes_only(stm->other.at[i]);
-    return known;
+    return stm->kind != ST_STORE && stm->kind != ST_DECL && stm->kind != ST_ASSIGN &&
+           stm->kind != ST_IF && (stm->kind != ST_FOR || stm->loop != LOOP_SEQ);
 }
 
 static bool is_candidate(const Stm *stm)
 {
     return stm->kind == ST_FOR && stm->loop == LOOP_SEQ && !stm->value &&
-           computes_only(stm);
+           !stm_any(stm, stm_stores, NULL) && !stm_any(stm, is_no_store, NULL);
 }
 
 static bool same_iterations(const Stm *a, const Stm *b)
@@ -225,12 +220,6 @@ static bool is_met_elsewhere(const Stm *store, const void *user)
     p.buffer = store->buffer;
     return p.buffer->space != MEM_PRIVATE || stm_any(p.a, is_elsewhere, &p) ||
            stm_any(p.b, is_elsewhere, &p);
-}
-
-static bool is_no_store(const Stm *stm, const void *user)
-{
-    return stm->kind != ST_STORE && stm->kind != ST_DECL && stm->kind != ST_ASSIGN &&
-           stm->kind != ST_IF && (stm->kind != ST_FOR || stm->loop != LOOP_SEQ);
 }
 
 // Does the second loop read, element by element, what the first one has stored?

@@ -293,6 +293,13 @@ typedef bool StmTest(const Stm *stm, const void *of);
 bool kexpr_any(const KExpr *e, KExprTest *holds, const void *of);
 bool stm_any(const Stm *stm, StmTest *holds, const void *of);
 bool block_any(const Block *block, StmTest *holds, const void *of);
+int block_count(const Block *block, StmTest *holds, const void *of); // of how many
+// Shows each of these, before what is in it.
+typedef void KExprVisit(const KExpr *e, void *user);
+typedef void StmVisit(Stm *stm, void *user);
+void kexpr_each(const KExpr *e, KExprVisit *visit, void *user);
+void stm_each(Stm *stm, StmVisit *visit, void *user);
+void block_each(const Block *block, StmVisit *visit, void *user);
 // Tests for these. Of any buffer: NULL.
 bool kexpr_is_load(const KExpr *e, const void *buffer);
 bool stm_loads(const Stm *stm, const void *buffer);  // in its value, not in its body
@@ -318,6 +325,9 @@ int64_t block_nodes(const Block *block); // statements and parts of values
 // `to`; false: it stays, and those in it are asked. around: so many loops over threads.
 typedef bool ItemLoopMap(void *user, Block *to, const Stm *loop, int around);
 void block_map_items(Arena *arena, Block *block, ItemLoopMap *map, void *user);
+// Puts in the place of each statement what `map` adds to `to`, those in it first.
+typedef void StmMap(void *user, Block *to, Stm *stm);
+void block_map(Arena *arena, Block *block, StmMap *map, void *user);
 
 // The arguments of a value: a condition's n counts its integers instead.
 static inline int kexpr_args(const KExpr *e)

@@ -240,16 +240,12 @@ static void forget_shared(Loads *l)
     }
 }
 
-static void forget_stored(Loads *l, const Block *block)
+static void forget_stored(Stm *stm, void *loads)
 {
-    VEC_EACH(const Stm *, stm, block) {
-        if (stm->kind == ST_STORE)
-            forget(l, stm->buffer);
-        else if (stm->kind == ST_BARRIER)
-            forget_shared(l);
-        forget_stored(l, &stm->body);
-        forget_stored(l, &stm->other);
-    }
+    if (stm->kind == ST_STORE)
+        forget(loads, stm->buffer);
+    else if (stm->kind == ST_BARRIER)
+        forget_shared(loads);
 }
 
 static void walk_block(Loads *l, Block *block);
@@ -269,18 +265,16 @@ static void walk_stm(Loads *l, Stm *stm)
     if (stm->value)
         walk_value(l, stm);
     if (stm->kind == ST_FOR)
-        forget_stored(l, &stm->body);
+        block_each(&stm->body, forget_stored, l);
     walk_block(l, &stm->body);
     if (stm->other.len) {
         // What the body stored counts as forgotten here too, although it did not happen.
         walk_block(l, &stm->other);
     }
     if (stm->kind == ST_FOR)
-        forget_stored(l, &stm->body);
-    else if (stm->kind == ST_STORE)
-        forget(l, stm->buffer);
-    else if (stm->kind == ST_BARRIER)
-        forget_shared(l);
+        block_each(&stm->body, forget_stored, l);
+    else
+        forget_stored(stm, l);
 }
 
 static void walk_block(Loads *l, Block *block)

@@ -34,8 +34,9 @@ static bool is_own(const Stm *stm, const KExpr *e)
                : e->kind == K_LOAD && e->buffer == stm->buffer && e->arith == stm->index;
 }
 
-static void mask_sum(Pass *pass, Stm *stm)
+static void mask_sum(Stm *stm, void *user)
 {
+    const Pass *pass = user;
     const KExpr *add = stm->value;
     bool own = stm->kind == ST_ASSIGN ||
                (stm->kind == ST_STORE && stm->buffer->space == MEM_PRIVATE);
@@ -49,16 +50,7 @@ static void mask_sum(Pass *pass, Stm *stm)
         }
 }
 
-static void mask_sums(Pass *pass, Block *block)
-{
-    VEC_EACH(Stm *, stm, block) {
-        mask_sum(pass, stm);
-        mask_sums(pass, &stm->body);
-        mask_sums(pass, &stm->other);
-    }
-}
-
 void pass_masks(Pass *pass, Kernel *kernel)
 {
-    mask_sums(pass, &kernel->body);
+    block_each(&kernel->body, mask_sum, pass);
 }

@@ -4,18 +4,14 @@
 
 #include "kir/passes.h"
 
-static void take_block(Kernel *kernel, const Block *block)
+static void take_stm(Stm *stm, void *kernel)
 {
-    VEC_EACH(const Stm *, stm, block) {
-        if (stm->kind == ST_DECL)
-            name_take(kernel, stm->var->name);
-        if (stm->kind == ST_ARRAY)
-            name_take(kernel, stm->buffer->name);
-        if (stm->iter)
-            name_take(kernel, stm->iter->name);
-        take_block(kernel, &stm->body);
-        take_block(kernel, &stm->other);
-    }
+    if (stm->kind == ST_DECL)
+        name_take(kernel, stm->var->name);
+    if (stm->kind == ST_ARRAY)
+        name_take(kernel, stm->buffer->name);
+    if (stm->iter)
+        name_take(kernel, stm->iter->name);
 }
 
 void name_take(Kernel *kernel, const char *name)
@@ -33,7 +29,7 @@ static void take_kernel(Arena *arena, Kernel *kernel)
         name_take(kernel, kernel->sizes.at[i]->name);
     for (int i = 0; i < kernel->locals.len; i++)
         name_take(kernel, kernel->locals.at[i]->name);
-    take_block(kernel, &kernel->body);
+    block_each(&kernel->body, take_stm, kernel);
 }
 
 const char *name_fresh(Arena *arena, Kernel *kernel, const char *stem, int *next)

@@ -66,15 +66,6 @@ static bool fills_in_loop(const Stm *stm, const void *buffer)
            block_any(&stm->body, stm_stores, buffer);
 }
 
-static int count_uses(const Block *block, const Buffer *buffer)
-{
-    int n = 0;
-    for (int i = 0; i < block->len; i++)
-        n += uses(block->at[i], buffer) + count_uses(&block->at[i]->body, buffer) +
-             count_uses(&block->at[i]->other, buffer);
-    return n;
-}
-
 // Are copies to it moved to where they are not waited for?
 static bool may_move(const Reuse *r, const Buffer *buffer)
 {
@@ -94,7 +85,7 @@ static void find_life(const Reuse *r, const Block *block, Life *life)
             last = i;
         }
     if (first < last && !stm_any(block->at[first], stm_loads, buffer) &&
-        count_uses(block, buffer) == count_uses(&r->kernel->body, buffer) &&
+        block_count(block, uses, buffer) == block_count(&r->kernel->body, uses, buffer) &&
         !block_any(block, uses_as_tile, buffer) && !may_move(r, buffer)) {
         life->block = block;
         life->first = first;
@@ -142,18 +133,16 @@ static void note(InPlace *p, const Arith *index, const Type *type, bool stores)
     }
 }
 
-static void note_loads(InPlace *p, const KExpr *e)
+static void note_load(const KExpr *e, void *user)
 {
+    InPlace *p = user;
     if (e->kind == K_LOAD && e->buffer == p->from)
         note(p, e->arith, e->type, false);
-    for (int i = 0; i < kexpr_args(e); i++)
-        note_loads(p, e->arg[i]);
 }
 
 static void note_stm(InPlace *p, const Stm *stm)
 {
-    if (stm->value)
-        note_loads(p, stm->value);
+    kexpr_each(stm->value, note_load, p);
     if (stm->kind == ST_STORE && stm->buffer == p->to)
         note(p, stm->index, stm->value->type, true);
     p->ok &= stm->buffer != p->from;
@@ -351,22 +340,15 @@ static const Buffer *memory_of(const Reuse *r, const Buffer *buffer)
 }
 
 // Values may be shared: what was named is named again.
-static void name_value(const Reuse *r, KExpr *e)
+static void name_value(const KExpr *e, void *reuse)
 {
-    e->buffer = memory_of(r, e->buffer);
-    for (int i = 0; i < kexpr_args(e); i++)
-        name_value(r, (KExpr *)e->arg[i]);
+    ((KExpr *)e)->buffer = memory_of(reuse, e->buffer);
 }
 
-static void name_block(const Reuse *r, const Block *block)
+static void name_stm(Stm *stm, void *reuse)
 {
-    VEC_EACH(Stm *, stm, block) {
-        stm->buffer = memory_of(r, stm->buffer);
-        if (stm->value)
-            name_value(r, (KExpr *)stm->value);
-        name_block(r, &stm->body);
-        name_block(r, &stm->other);
-    }
+    stm->buffer = memory_of(reuse, stm->buffer);
+    kexpr_each(stm->value, name_value, reuse);
 }
 
 static void drop_locals(Reuse *r)
@@ -390,6 +372,6 @@ void pass_reuse(Pass *pass, Kernel *kernel)
     if (r.lives.len < 2)
         return;
     place_block(&r, &kernel->body);
-    name_block(&r, &kernel->body);
+    block_each(&kernel->body, name_stm, &r);
     drop_locals(&r);
 }

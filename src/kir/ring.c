@@ -174,13 +174,9 @@ static const KExpr *moved(Ring *r, const KExpr *e)
     return copy;
 }
 
-static void move_block(Ring *r, Block *block)
+static void move_pieces(Stm *stm, void *ring)
 {
-    for (int i = 0; i < block->len; i++) {
-        block->at[i]->value = moved(r, block->at[i]->value);
-        move_block(r, &block->at[i]->body);
-        move_block(r, &block->at[i]->other);
-    }
+    stm->value = moved(ring, stm->value);
 }
 
 static int ahead_of(const Ring *r)
@@ -230,7 +226,7 @@ static void make_ring(Ring *r)
     const bool waits = old->at[old->len - 1]->kind == ST_BARRIER;
     for (int i = r->barrier + 1; i + waits < old->len; i++)
         VEC_PUSH(r->pass->arena, &rest, old->at[i]);
-    move_block(r, &rest);
+    block_each(&rest, move_pieces, r);
     int first = r->products < 0 ? 0 : r->products - r->barrier; // before the copies
     for (int i = 0; i <= rest.len; i++) {
         if (i == first)
@@ -276,29 +272,23 @@ static void move_fixed(Ring *r, Stm *loop, Block *before)
     *body = rest;
 }
 
-static void walk_block(Ring *r, Block *block)
+static void look_at(void *user, Block *to, Stm *stm)
 {
-    Block out = {0};
-    VEC_EACH(Stm *, stm, block) {
-        walk_block(r, &stm->body);
-        walk_block(r, &stm->other);
-        move_fixed(r, stm, &out);
-        if (!find_ring(r, stm)) {
-            VEC_PUSH(r->pass->arena, &out, stm);
-            continue;
-        }
-        const Buffer *sums = r->late ? stm->body.at[r->products]->buffer : NULL;
-        begin_first(r, &out);
+    Ring *r = user;
+    move_fixed(r, stm, to);
+    const bool ring = find_ring(r, stm);
+    const Buffer *sums = ring && r->late ? stm->body.at[r->products]->buffer : NULL;
+    if (ring) {
+        begin_first(r, to);
         make_ring(r);
-        VEC_PUSH(r->pass->arena, &out, stm);
-        if (sums)
-            wait_for(r, sums, 0, &out);
     }
-    *block = out;
+    VEC_PUSH(r->pass->arena, to, stm);
+    if (sums)
+        wait_for(r, sums, 0, to);
 }
 
 void pass_ring(Pass *pass, Kernel *kernel)
 {
     Ring r = {.pass = pass, .kernel = kernel};
-    walk_block(&r, &kernel->body);
+    block_map(pass->arena, &kernel->body, look_at, &r);
 }

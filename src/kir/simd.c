@@ -106,16 +106,12 @@ static bool are_lanes(const ItemLanes *l)
            !(block_any(body, stm_is_loop, NULL) && block_any(body, declares_array, NULL));
 }
 
-static void write_out(Block *block)
+static void write_out(Stm *stm, void *none)
 {
-    VEC_EACH(Stm *, stm, block) {
-        int64_t extent;
-        if (stm->kind == ST_FOR && !stm->unroll && arith_is_const(stm->extent, &extent) &&
-            stm_iterations(stm, SHORT + 1) <= SHORT)
-            stm->unroll = (int)extent;
-        write_out(&stm->body);
-        write_out(&stm->other);
-    }
+    int64_t extent;
+    if (stm->kind == ST_FOR && !stm->unroll && arith_is_const(stm->extent, &extent) &&
+        stm_iterations(stm, SHORT + 1) <= SHORT)
+        stm->unroll = (int)extent;
 }
 
 // An operation whose order does not matter.
@@ -185,7 +181,7 @@ static void mark(Pass *pass, Block *block, bool within)
         stm->simd = stm->kind == ST_FOR && !within &&
                     (items ? are_lanes(&l) : sums_up(stm, &l, strict));
         if (items && stm->simd)
-            write_out(&stm->body);
+            block_each(&stm->body, write_out, NULL);
         mark(pass, &stm->body, within || stm->simd);
         mark(pass, &stm->other, within);
         if (stm->unroll > SHORT && block_any(&stm->body, is_simd, NULL))

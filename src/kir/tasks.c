@@ -51,22 +51,16 @@ static bool is_repeatable(const Block *block)
     return true;
 }
 
-static void make_sequential(Arena *arena, Block *block)
+static void make_sequential(void *arena, Block *to, Stm *stm)
 {
-    Block out = {0};
-    VEC_EACH(Stm *, stm, block) {
-        if (stm->kind == ST_BARRIER)
-            continue;
-        if (is_shared_out(stm, NULL)) {
-            stm->loop = LOOP_SEQ;
-            stm->form = FORM_LOOP;
-            stm->items = true;
-        }
-        make_sequential(arena, &stm->body);
-        make_sequential(arena, &stm->other);
-        VEC_PUSH(arena, &out, stm);
+    if (stm->kind == ST_BARRIER)
+        return;
+    if (is_shared_out(stm, NULL)) {
+        stm->loop = LOOP_SEQ;
+        stm->form = FORM_LOOP;
+        stm->items = true;
     }
-    *block = out;
+    VEC_PUSH(arena, to, stm);
 }
 
 // The loop in a nest of nothing but loops to share out: the outermost that is long.
@@ -123,7 +117,7 @@ static Stm *for_one(TaskSharing *t, Stm *stm)
                .iter = arith_var(t->ctx, name, zero, last),
                .extent = arith_const(t->ctx, 1)};
     VEC_PUSH(t->arena, &one.body, stm);
-    make_sequential(t->arena, &one.body);
+    block_map(t->arena, &one.body, make_sequential, t->arena);
     Stm *made = arena_copy(t->arena, &one, sizeof one);
     VEC_PUSH(t->arena, &t->loops, made);
     return made;
@@ -137,7 +131,7 @@ static Stm *share_out(TaskSharing *t, Stm *outer)
         return for_one(t, outer);
     if (size > 1)
         divide(t, loop, size);
-    make_sequential(t->arena, &outer->body);
+    block_map(t->arena, &outer->body, make_sequential, t->arena);
     if (outer != loop) {
         outer->loop = LOOP_SEQ;
         outer->items = true;

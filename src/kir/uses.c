@@ -65,10 +65,9 @@ static void use_buffer(Collect *c, const Buffer *buffer)
     kernel->wide |= hi > INT32_MAX;
 }
 
-static void use_value(Collect *c, const KExpr *k)
+static void use_value(const KExpr *k, void *user)
 {
-    if (!k)
-        return;
+    Collect *c = user;
     if (k->buffer && k->arith)
         use_index(c, k->arith);
     else
@@ -77,25 +76,20 @@ static void use_value(Collect *c, const KExpr *k)
         use_buffer(c, k->buffer);
     if (k->kind == K_CALL && !list_has(c->kernel->funs.at, c->kernel->funs.len, k->callee))
         VEC_PUSH(c->pass->arena, &c->kernel->funs, k->callee);
-    for (int i = 0; i < k->n && k->arg; i++)
-        use_value(c, k->arg[i]);
     for (int i = 0; i < k->n && k->cond; i++)
         use_arith(c, k->cond[i]);
 }
 
-static void use_block(Collect *c, const Block *block)
+static void use_stm(Stm *stm, void *user)
 {
-    VEC_EACH(const Stm *, stm, block) {
-        if (stm->index)
-            use_index(c, stm->index);
-        use_arith(c, stm->extent);
-        use_arith(c, stm->threads);
-        use_value(c, stm->value);
-        if (stm->buffer)
-            use_buffer(c, stm->buffer);
-        use_block(c, &stm->body);
-        use_block(c, &stm->other);
-    }
+    Collect *c = user;
+    if (stm->index)
+        use_index(c, stm->index);
+    use_arith(c, stm->extent);
+    use_arith(c, stm->threads);
+    kexpr_each(stm->value, use_value, c);
+    if (stm->buffer)
+        use_buffer(c, stm->buffer);
 }
 
 // Images --------------------------------------------------------------------------------
@@ -131,7 +125,7 @@ void kernel_collect(const Pass *pass, Kernel *kernel)
     Collect c = {pass, kernel, pass->steps};
     for (int i = 0; i < pass->program->sizes.len; i++)
         c.sizes |= !arith_is_const(pass->program->sizes.at[i].arith, NULL);
-    use_block(&c, &kernel->body);
+    block_each(&kernel->body, use_stm, &c);
     if (pass->options->images)
         collect_images(pass, kernel);
 }

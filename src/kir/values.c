@@ -172,6 +172,17 @@ Division loop_divided(ArithCtx *ctx, const Stm *loop, int64_t size, const char *
     return d;
 }
 
+void block_map(Arena *arena, Block *block, StmMap *map, void *user)
+{
+    Block out = {0};
+    VEC_EACH(Stm *, stm, block) {
+        block_map(arena, &stm->body, map, user);
+        block_map(arena, &stm->other, map, user);
+        map(user, &out, stm);
+    }
+    *block = out;
+}
+
 static void map_items(Arena *arena, Block *block, ItemLoopMap *map, void *user, int around)
 {
     Block out = {0};

@@ -33,48 +33,41 @@ typedef struct {
     const Side *side;              // of a certain load, which all share
 } Chunk;
 
+// What statements read, and what they write.
 typedef VEC(const Buffer *) Buffers;
+typedef struct {
+    Arena *arena;
+    Buffers read, written;
+} BufferUses;
 
 typedef struct {
     Pass *pass;
     Kernel *kernel;
     Chunk *chunk;
     int nchunk, width, names;
-    Buffers read, written;           // by the kernel
-    Buffers read_here, written_here; // between the barriers at hand
+    BufferUses all, here; // of the kernel; of local memory between the barriers at hand
     Block *out;
 } Vectors;
 
-static void find_loads(Vectors *v, Buffers *read, const KExpr *e)
+static void add_buffer(Arena *arena, Buffers *to, const Buffer *buffer)
 {
-    if (!e)
-        return;
-    bool reads = e->kind == K_LOAD || e->kind == K_TILE;
-    if (reads && !list_has(read->at, read->len, e->buffer))
-        VEC_PUSH(v->pass->arena, read, e->buffer);
-    for (int i = 0; i < kexpr_args(e); i++)
-        find_loads(v, read, e->arg[i]);
+    if (!list_has(to->at, to->len, buffer))
+        VEC_PUSH(arena, to, buffer);
 }
 
-static void find_stores(Vectors *v, const Block *block, int from, int to, Buffers *written)
+static void note_read(const KExpr *e, void *user)
 {
-    for (int i = from; i < to; i++) {
-        const Stm *stm = block->at[i];
-        if (stm->kind == ST_STORE && !list_has(written->at, written->len, stm->buffer))
-            VEC_PUSH(v->pass->arena, written, stm->buffer);
-        find_stores(v, &stm->body, 0, stm->body.len, written);
-        find_stores(v, &stm->other, 0, stm->other.len, written);
-    }
+    BufferUses *uses = user;
+    if (e->kind == K_LOAD || e->kind == K_TILE)
+        add_buffer(uses->arena, &uses->read, e->buffer);
 }
 
-static void find_reads(Vectors *v, const Block *block, int from, int to, Buffers *read)
+static void note_uses(Stm *stm, void *user)
 {
-    for (int i = from; i < to; i++) {
-        const Stm *stm = block->at[i];
-        find_loads(v, read, stm->value);
-        find_reads(v, &stm->body, 0, stm->body.len, read);
-        find_reads(v, &stm->other, 0, stm->other.len, read);
-    }
+    BufferUses *uses = user;
+    kexpr_each(stm->value, note_read, uses);
+    if (stm->kind == ST_STORE)
+        add_buffer(uses->arena, &uses->written, stm->buffer);
 }
 
 static int64_t constant_part(const Arith *index)
@@ -114,8 +107,9 @@ static const Arith *chunk_index(const Vectors *v, const Chunk *chunk)
 
 static Chunk *load_chunk(Vectors *v, const KExpr *e, int *lane)
 {
-    const Buffers *written =
-        e->kind == K_LOAD && e->buffer->space == MEM_LOCAL ? &v->written_here : &v->written;
+    const Buffers *written = e->kind == K_LOAD && e->buffer->space == MEM_LOCAL
+                                 ? &v->here.written
+                                 : &v->all.written;
     if (e->kind != K_LOAD || list_has(written->at, written->len, e->buffer))
         return NULL;
     return chunk_of(v, e->buffer, e->arith, e->type, lane);
@@ -123,8 +117,9 @@ static Chunk *load_chunk(Vectors *v, const KExpr *e, int *lane)
 
 static Chunk *store_chunk(Vectors *v, const Stm *stm, int *lane)
 {
-    const Buffers *read =
-        stm->kind == ST_STORE && stm->buffer->space == MEM_LOCAL ? &v->read_here : &v->read;
+    const Buffers *read = stm->kind == ST_STORE && stm->buffer->space == MEM_LOCAL
+                              ? &v->here.read
+                              : &v->all.read;
     if (stm->kind != ST_STORE || list_has(read->at, read->len, stm->buffer))
         return NULL;
     return chunk_of(v, stm->buffer, stm->index, stm->value->type, lane);
@@ -311,13 +306,9 @@ static void vector_part(Vectors *v, const Block *block, int from, int to)
     Chunk chunk[CHUNKS_MAX];
     v->chunk = chunk;
     v->nchunk = 0;
-    v->read_here.len = v->written_here.len = 0;
-    find_stores(v, block, from, to, &v->written_here);
-    for (int i = 0; i < v->written_here.len; i++)
-        if (v->written_here.at[i]->space == MEM_LOCAL) { // what else is read is not asked
-            find_reads(v, block, from, to, &v->read_here);
-            break;
-        }
+    v->here.read.len = v->here.written.len = 0;
+    for (int i = from; i < to; i++)
+        stm_each(block->at[i], note_uses, &v->here);
     note_block(v, block, from, to);
     rewrite_block(v, block, from, to);
 }
@@ -346,8 +337,8 @@ void pass_vectors(Pass *pass, Kernel *kernel)
     // What matrix units added up is stored by pairs, whatever width tiles are copied with.
     const int width = MIN(pass->options->vector, LANES_MAX);
     Vectors v = {.pass = pass, .kernel = kernel};
-    find_stores(&v, &kernel->body, 0, kernel->body.len, &v.written);
-    find_reads(&v, &kernel->body, 0, kernel->body.len, &v.read);
+    v.all.arena = v.here.arena = pass->arena;
+    block_each(&kernel->body, note_uses, &v.all);
     for (v.width = width; v.width > 1; v.width = kernel->matrix && v.width > 2 ? 2 : 1)
         vector_block(&v, &kernel->body);
 }

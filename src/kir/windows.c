@@ -47,14 +47,11 @@ typedef struct {
     Block *out;
 } Windows;
 
-static void find_stores(Windows *w, const Block *block)
+static void note_store(Stm *stm, void *user)
 {
-    for (int i = 0; i < block->len; i++) {
-        if (block->at[i]->kind == ST_STORE)
-            VEC_PUSH(w->arena, &w->written, block->at[i]->buffer);
-        find_stores(w, &block->at[i]->body);
-        find_stores(w, &block->at[i]->other);
-    }
+    Windows *w = user;
+    if (stm->kind == ST_STORE)
+        VEC_PUSH(w->arena, &w->written, stm->buffer);
 }
 
 // Loads of a body ---------------------------------------------------------------------
@@ -259,20 +256,15 @@ static void carry(Windows *w, Stm *loop, int64_t extent)
         shift(w, i, &loop->body);
 }
 
-static void walk_block(Windows *w, Block *block)
+static void look_at(void *user, Block *to, Stm *stm)
 {
-    Block out = {0};
-    VEC_EACH(Stm *, stm, block) {
-        int64_t extent;
-        walk_block(w, &stm->body);
-        walk_block(w, &stm->other);
-        w->out = &out;
-        if (stm->kind == ST_FOR && stm->loop == LOOP_SEQ &&
-            arith_is_const(stm->extent, &extent) && extent > 1 && straight(&stm->body))
-            carry(w, stm, extent);
-        VEC_PUSH(w->pass->arena, &out, stm);
-    }
-    *block = out;
+    Windows *w = user;
+    int64_t extent;
+    w->out = to;
+    if (stm->kind == ST_FOR && stm->loop == LOOP_SEQ &&
+        arith_is_const(stm->extent, &extent) && extent > 1 && straight(&stm->body))
+        carry(w, stm, extent);
+    VEC_PUSH(w->pass->arena, to, stm);
 }
 
 void pass_windows(Pass *pass, Kernel *kernel)
@@ -281,7 +273,7 @@ void pass_windows(Pass *pass, Kernel *kernel)
     w->pass = pass;
     w->kernel = kernel;
     w->arena = arena_new();
-    find_stores(w, &kernel->body);
-    walk_block(w, &kernel->body);
+    block_each(&kernel->body, note_store, w);
+    block_map(pass->arena, &kernel->body, look_at, w);
     arena_free(w->arena);
 }

@@ -105,13 +105,9 @@ static bool is_call(const KExpr *e, const void *none)
     return e->kind == K_CALL || (e->kind == K_OP && op_info[e->op].kind >= OPK_EXP);
 }
 
-static int calls_in(const Block *block)
+static bool calls(const Stm *stm, const void *none)
 {
-    int n = 0;
-    VEC_EACH(const Stm *, stm, block)
-        n += kexpr_any(stm->value, is_call, NULL) + calls_in(&stm->body) +
-             calls_in(&stm->other);
-    return n;
+    return kexpr_any(stm->value, is_call, NULL);
 }
 
 void own_unroll(Lower *l, Stm *loop)
@@ -119,7 +115,8 @@ void own_unroll(Lower *l, Stm *loop)
     const bool processor = l->options->item_loops;
     int64_t n;
     if (l->options->rolled || loop->loop != LOOP_SEQ || !arith_is_const(loop->extent, &n) ||
-        n > UNROLLED_MOST || (!processor && n * calls_in(&loop->body) > CALLS_MOST) ||
+        n > UNROLLED_MOST ||
+        (!processor && n * block_count(&loop->body, calls, NULL) > CALLS_MOST) ||
         !block_any(&loop->body, asks_own, loop->iter))
         return;
     // A processor has arrays in its cache, and its compiler is slow on long texts.

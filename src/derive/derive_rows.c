@@ -13,10 +13,7 @@ bool has_function(const Expr *expr, const void *none)
 // Is something folded for the row itself, not for each of its elements?
 static bool folds_row(const Expr *expr)
 {
-    bool found = is_nest(expr, NULL);
-    for (int i = 0; i < expr->narg && !found; i++)
-        found = folds_row(expr->arg[i]);
-    return found;
+    return expr_any_here(expr, is_nest, NULL);
 }
 
 // Arrays of one length that a function gives are made element by element.

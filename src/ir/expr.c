@@ -229,6 +229,14 @@ const Expr *expr_find_pattern(const Expr *expr, Pattern pattern)
     return expr_find(expr, is_pattern, &pattern);
 }
 
+bool expr_any_here(const Expr *expr, ExprTest *holds, const void *of)
+{
+    bool found = holds(expr, of);
+    for (int i = 0; i < expr->narg && !found; i++)
+        found = expr_any_here(expr->arg[i], holds, of);
+    return found;
+}
+
 int expr_count(const Expr *expr, ExprTest *holds, const void *of)
 {
     int n = holds(expr, of) + (expr->fun ? expr_count(expr->fun, holds, of) : 0);
@@ -250,6 +258,17 @@ void expr_each(const Expr *expr, void (*visit)(const Expr *expr, void *user), vo
         expr_each(expr->fun, visit, user);
     for (int i = 0; i < expr->narg; i++)
         expr_each(expr->arg[i], visit, user);
+}
+
+Expr *expr_project(Expr *expr)
+{
+    for (int i = 0; i < expr->narg; i++)
+        expr->arg[i] = expr_project(expr->arg[i]);
+    if (expr->fun)
+        expr->fun = expr_project(expr->fun);
+    return expr->kind == E_GET && expr->arg[0]->kind == E_TUPLE
+               ? expr->arg[0]->arg[expr->index]
+               : expr;
 }
 
 bool expr_is_op(const Expr *expr, Op op)

@@ -191,19 +191,16 @@ const Type *infer_accumulator_want(Infer *in, Expr *e, const Type *elem, const T
     return found_want(in, e, elem, from_elem);
 }
 
-static bool holds_literal(const Expr *e)
+static bool is_number(const Expr *e, const void *none)
 {
-    bool found = e->kind == E_LITERAL && !e->boolean;
-    for (int i = 0; i < e->narg && !found; i++)
-        found = holds_literal(e->arg[i]);
-    return found || (e->fun && holds_literal(e->fun));
+    return e->kind == E_LITERAL && !e->boolean;
 }
 
 // A state whose literals all lie in arrays most often has the type that is wanted.
 static const Type *settled_want(Infer *in, Expr *e, const Type *want)
 {
     int attempts = in->attempts;
-    if (in->int_sizes || attempts >= ATTEMPTS_MAX || !holds_literal(e->arg[0]))
+    if (in->int_sizes || attempts >= ATTEMPTS_MAX || !expr_find(e->arg[0], is_number, NULL))
         return want;
     if (attempt(in, e, NULL, want)) {
         in->attempts = attempts;

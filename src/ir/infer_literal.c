@@ -139,13 +139,9 @@ static Expr *pin_unlike(Infer *in, Expr *e, const Expr *alone)
     return e->kind == E_LITERAL && !e->boolean ? pin_literal(in, e, alone->type) : e;
 }
 
-static void forget_types(Expr *e)
+static void forget_type(const Expr *e, void *none)
 {
-    e->type = NULL;
-    for (int i = 0; i < e->narg; i++)
-        forget_types(e->arg[i]);
-    if (e->fun)
-        forget_types(e->fun);
+    ((Expr *)e)->type = NULL;
 }
 
 Expr *infer_pin_declared(Infer *in, Expr *body)
@@ -153,7 +149,7 @@ Expr *infer_pin_declared(Infer *in, Expr *body)
     AutoArena *arena = arena_new();
     Diags quiet = {.arena = arena};
     Expr *alone = expr_clone(in->ir, body);
-    forget_types(alone);
+    expr_each(alone, forget_type, NULL);
     ir_infer_expr(in->ir, alone, &quiet);
     return pin_unlike(in, body, alone);
 }

@@ -203,15 +203,21 @@ static Val call_component(Interp *in, const Expr *e, const Val *arg, int w, bool
     return splat(in, f->body->type, interp_eval(in, f->body, env), f->result);
 }
 
+static Val *eval_args(Interp *in, const Expr *e, const InterpEnv *env)
+{
+    Val *arg = NEW_ARRAY(in->arena, Val, e->narg);
+    for (int i = 0; i < e->narg; i++)
+        arg[i] = interp_eval(in, e->arg[i], env);
+    return arg;
+}
+
 static Val eval_call(Interp *in, const Expr *e, const InterpEnv *env)
 {
     if (!e->callee->body)
         interp_fail(in, e->span, "R004", "`%s` is C text, which is not interpreted",
                     e->callee->name);
     interp_step(in, e, 1);
-    Val *arg = NEW_ARRAY(in->arena, Val, e->narg);
-    for (int i = 0; i < e->narg; i++)
-        arg[i] = interp_eval(in, e->arg[i], env);
+    Val *arg = eval_args(in, e, env);
     if (e->type->kind != T_VECTOR || e->callee->result->kind == T_VECTOR)
         return call_component(in, e, arg, 0, false);
     Val *item = NEW_ARRAY(in->arena, Val, e->type->width);
@@ -236,10 +242,7 @@ static Val eval_num(Interp *in, const Expr *e)
 
 static Val eval_tuple(Interp *in, const Expr *e, const InterpEnv *env)
 {
-    Val *item = NEW_ARRAY(in->arena, Val, e->narg);
-    for (int i = 0; i < e->narg; i++)
-        item[i] = interp_eval(in, e->arg[i], env);
-    return (Val){.item = item};
+    return (Val){.item = eval_args(in, e, env)};
 }
 
 static int64_t eval_index(Interp *in, const Expr *e, const InterpEnv *env)
@@ -352,7 +355,7 @@ static void take_step(Interp *in, const Expr *e, const Val *arg, const InterpEnv
     *next = old;
 }
 
-// Folds the first len elements of x.
+// Folds the first len elements of x, or takes so many steps where it is NULL.
 static Val eval_reduce(Interp *in, const Expr *e, Val z, const InterpView *x, int64_t len,
                        const InterpEnv *env)
 {
@@ -361,7 +364,7 @@ static Val eval_reduce(Interp *in, const Expr *e, Val z, const InterpView *x, in
     val_store(in, e->type, z, now->plane, 0);
     ArenaMark mark = arena_mark(in->arena);
     for (int64_t i = 0; i < len; i++) {
-        Val arg[2] = {stored(in, now), view_at(in, x, &i, 1)};
+        Val arg[2] = {stored(in, now), x ? view_at(in, x, &i, 1) : (Val){0}};
         take_step(in, e, arg, env, &now, &next);
         arena_reset(in->arena, mark);
     }
@@ -438,21 +441,6 @@ static Val eval_update(Interp *in, const Expr *e, Val before, const InterpView *
     return stored(in, value);
 }
 
-static Val eval_iterate(Interp *in, const Expr *e, Val x, const InterpEnv *env)
-{
-    Value *now = new_value(in, in->arena, e, e->type),
-          *next = new_value(in, in->arena, e, e->type);
-    val_store(in, e->type, x, now->plane, 0);
-    int64_t times = interp_num(in, e, e->num[0]);
-    ArenaMark mark = arena_mark(in->arena);
-    for (int64_t i = 0; i < times; i++) {
-        Val arg = stored(in, now);
-        take_step(in, e, &arg, env, &now, &next);
-        arena_reset(in->arena, mark);
-    }
-    return stored(in, now);
-}
-
 static int64_t scatter_target(Interp *in, const Expr *e, int64_t i, int64_t len,
                               bool *taken, const InterpEnv *env)
 {
@@ -490,9 +478,7 @@ static Val eval_map_slide(Interp *in, const Expr *e, const Val *arg, const Inter
 
 static Val eval_pattern(Interp *in, const Expr *e, const InterpEnv *env)
 {
-    Val *arg = NEW_ARRAY(in->arena, Val, e->narg);
-    for (int i = 0; i < e->narg; i++)
-        arg[i] = interp_eval(in, e->arg[i], env);
+    Val *arg = eval_args(in, e, env);
     switch (e->pattern) {
     case P_MAP:
     case P_MAPGLB:
@@ -514,7 +500,8 @@ static Val eval_pattern(Interp *in, const Expr *e, const InterpEnv *env)
     case P_REDBYOWN:
     case P_REDBYLCL: return eval_update(in, e, arg[0], arg[1].view, env);
     case P_ITERATE:
-    case P_ITERSTREAM: return eval_iterate(in, e, arg[0], env);
+    case P_ITERSTREAM:
+        return eval_reduce(in, e, arg[0], NULL, interp_num(in, e, e->num[0]), env);
     case P_ARRAY: return store_elements(in, e, e->dims, array_elem, NULL, env);
     case P_SCATTER: return eval_scatter(in, e, arg[0].view, env);
     case P_MAPSLIDE: return eval_map_slide(in, e, arg, env);

@@ -346,11 +346,15 @@ const Expr *expr_find(const Expr *expr, ExprTest *holds, const void *of);
 // body? Those of the functions that it calls are not looked at.
 bool function_uses(const Function *function, Scalar scalar);
 const Expr *expr_find_pattern(const Expr *expr, Pattern pattern);
+// Does it hold of the expression or of one in it, but for those in functions?
+bool expr_any_here(const Expr *expr, ExprTest *holds, const void *of);
 int expr_count(const Expr *expr, ExprTest *holds, const void *of);
 // Is it a call of a function that holds such an expression, or that has no body?
 bool expr_calls(const Expr *expr, ExprTest *holds, const void *of);
 // In that order, too.
 void expr_each(const Expr *expr, void (*visit)(const Expr *expr, void *user), void *user);
+// In place: components of tuples that are written out become what these have there.
+Expr *expr_project(Expr *expr);
 bool expr_is(const Expr *expr, Pattern pattern); // in any number of dimensions
 bool expr_is_op(const Expr *expr, Op op);
 bool expr_is_use(const Expr *expr, const void *param);

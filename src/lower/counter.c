@@ -124,22 +124,10 @@ static Expr *whole_state(Ir *ir, const LoopCounters *c, Param *rest, const Type 
     return whole;
 }
 
-// Components of tuples that stand there become what these have in their places.
-static Expr *without_gets(Expr *expr)
-{
-    for (int i = 0; i < expr->narg; i++)
-        expr->arg[i] = without_gets(expr->arg[i]);
-    if (expr->fun)
-        expr->fun = without_gets(expr->fun);
-    return expr->kind == E_GET && expr->arg[0]->kind == E_TUPLE
-               ? expr->arg[0]->arg[expr->index]
-               : expr;
-}
-
 static Expr *rest_step(Ir *ir, const LoopCounters *c, const Expr *fun, Param *rest)
 {
     const Type *whole = fun->params[0]->type;
-    Expr *step = without_gets(
+    Expr *step = expr_project(
         expr_replace(ir, fun->arg[0], fun->params[0], whole_state(ir, c, rest, whole)));
     Expr **last = &step;
     for (; (*last)->kind == E_LET; last = &(*last)->arg[1])

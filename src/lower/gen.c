@@ -353,22 +353,12 @@ static const View *eval_items(Lower *l, const Expr *expr, const Env *env)
     return view_tuple(l, expr->type, item);
 }
 
-static const View *eval_unzip(Lower *l, const Expr *expr, const Env *env)
-{
-    const View *in = eval(l, expr->arg[0], env);
-    int n = type_tuple_of(expr->type)->n;
-    const View **item = NEW_ARRAY(l->arena, const View *, n);
-    for (int i = 0; i < n; i++)
-        item[i] = view_get(l, in, i);
-    return view_tuple(l, expr->type, item);
-}
-
 static const View *eval_pattern(Lower *l, const Expr *expr, const Env *env)
 {
     const Expr *last = expr->narg ? expr->arg[expr->narg - 1] : NULL;
     switch (expr->pattern) {
     case P_ZIP: return eval_items(l, expr, env);
-    case P_UNZIP: return eval_unzip(l, expr, env);
+    case P_UNZIP: return view_components(l, expr->type, eval(l, last, env));
     case P_REDUCE:
     case P_REDSEQ:
     case P_REDMATRIX:
@@ -520,8 +510,7 @@ void gen_copy(Lower *l, const View *from, const View *out)
 static bool is_of_one_item(const Expr *expr)
 {
     int64_t len;
-    while (expr->kind == E_LET)
-        expr = expr->arg[1];
+    expr = expr_behind_lets(expr);
     const Expr *array = expr->kind == E_AT ? expr->arg[0] : NULL;
     return array && expr_is(array, P_MAPLCL) && arith_is_const(array->type->len, &len) &&
            len == 1;
@@ -573,16 +562,12 @@ static void map_step(Lower *l, void *user, const Arith *iter)
 
 static void gen_map_dim(Lower *l, MapLoop *map)
 {
-    Pattern p = map->expr->pattern;
-    LoopKind kind = p == P_MAPGLB   ? LOOP_GLB
-                    : p == P_MAPWRG ? LOOP_WRG
-                    : p == P_MAPLCL ? LOOP_LCL
-                                    : LOOP_SEQ;
+    const Pattern p = map->expr->pattern;
     map->from = NULL;
     const Arith *part = changes_range(l, map->expr, map->dims, &map->from);
     const int before = l->block->len;
-    gen_loop(l, kind, map->expr->par, p == P_MAPUNROLL, part ? part : map->in->type->len,
-             map_step, map);
+    gen_loop(l, pattern_loop(p), map->expr->par, p == P_MAPUNROLL,
+             part ? part : map->in->type->len, map_step, map);
     if (l->block->len > before)
         changes_note(l, map->expr, map->dims, l->block->at[before]);
 }
@@ -604,8 +589,7 @@ static void gen_map(Lower *l, const Expr *expr, const Env *env, const View *out)
 // turned to the writing side?
 static bool produces(const Expr *expr)
 {
-    while (expr->kind == E_LET)
-        expr = expr->arg[1];
+    expr = expr_behind_lets(expr);
     if (expr->kind != E_PATTERN)
         return false;
     PatternGroup group = pattern_info[expr->pattern].group;

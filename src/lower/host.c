@@ -163,7 +163,7 @@ typedef struct {
     const Arith *extent[4][3];
 } Extents;
 
-static LoopKind pattern_loop(Pattern pattern)
+LoopKind pattern_loop(Pattern pattern)
 {
     switch (pattern) {
     case P_MAPGLB:

@@ -177,6 +177,8 @@ const View *view_leaves(Lower *l, const Type *type, const View *a, const View *b
                         LeafView *leaf, const void *user);
 const View *view_fold(Lower *l, const Type *type, const Expr *fold, const Env *env,
                       const View *acc);
+// The components of a view, or of arrays of it, as a tuple.
+const View *view_components(Lower *l, const Type *type, const View *of);
 const View *view_layout(Lower *l, Pattern pattern, int dims, const Arith *const *num,
                         const View *src, const Type *type);
 const View *view_of(Lower *l, const Expr *expr, const Env *env, const View *src);
@@ -293,6 +295,7 @@ const View *buffers_new(Lower *l, const Type *type, AddrSpace space, BufferRole 
 // several in turns where the device has no launch of as many.
 void launch_axis(Lower *l, Kernel *kernel, int d, const Arith *n, int64_t each);
 // Begins a kernel for a pattern met at host level, if we are there; true if it did.
+LoopKind pattern_loop(Pattern pattern); // the loop that a map is
 bool kernel_begin(Lower *l, const Expr *expr);
 void kernel_end(Lower *l);
 

@@ -131,8 +131,7 @@ bool is_carried(const Expr *result, const Param *state)
 static const View *carried_to(Lower *l, const Expr *result, const Env *env,
                               const Param *state, const View *to)
 {
-    while (result->kind == E_LET)
-        result = result->arg[1];
+    result = expr_behind_lets(result);
     if (result->kind != E_TUPLE)
         return is_carried(result, state) ? eval(l, result, env) : to;
     const View **item = NEW_ARRAY(l->arena, const View *, result->narg);

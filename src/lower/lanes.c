@@ -88,14 +88,16 @@ bool gen_in_turns(Lower *l, LoopKind kind, int dim, const Arith *extent, LoopBod
 
 // A fold -------------------------------------------------------------------------------
 
-static const View *from_lane(Lower *l, const View *acc, const Type *type, const Arith *lane)
+static const View *from_lane(Lower *l, const Type *type, const View *acc, const View *none,
+                             const void *lane)
 {
-    if (type->kind == T_SCALAR)
-        return view_value(l, k_named(l, k_shuffle(l, view_read(l, acc), lane), "other"));
-    const View **item = NEW_ARRAY(l->arena, const View *, type->n);
-    for (int i = 0; i < type->n; i++)
-        item[i] = from_lane(l, view_get(l, acc, i), type->item[i], lane);
-    return view_tuple(l, type, item);
+    return view_value(l, k_named(l, k_shuffle(l, view_read(l, acc), lane), "other"));
+}
+
+static const View *all_from_lane(Lower *l, const View *acc, const Type *type,
+                                 const Arith *lane)
+{
+    return view_leaves(l, type, acc, NULL, from_lane, lane);
 }
 
 // What the warps have, one after another, by every item.
@@ -128,9 +130,9 @@ const View *gen_lanes(Lower *l, const Expr *expr, const Env *env)
     l->inside[LOOP_LCL]--;
     for (int64_t ahead = 1; ahead < LANES && !l->failed; ahead *= 2) {
         const Arith *lane = arith_addc(l->ctx, l->item[0], ahead);
-        fold_element(l, expr, env, acc, from_lane(l, acc, expr->type, lane));
+        fold_element(l, expr, env, acc, all_from_lane(l, acc, expr->type, lane));
     }
     if (l->kernel->local[0] > LANES)
         return join_warps(l, expr, env, acc);
-    return from_lane(l, acc, expr->type, arith_const(l->ctx, 0));
+    return all_from_lane(l, acc, expr->type, arith_const(l->ctx, 0));
 }

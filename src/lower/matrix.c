@@ -24,15 +24,10 @@ typedef struct {
     } side[2];
 } MatrixFold;
 
-static bool is_param(const Expr *e, const Param *param)
-{
-    return expr_is_use(e, param);
-}
-
 static bool is_place(const MatrixFold *m, const Expr *e, int side)
 {
     return e->kind == E_GET && e->index == side && e->arg[0]->kind == E_GET &&
-           e->arg[0]->index == 1 && is_param(e->arg[0]->arg[0], m->p);
+           e->arg[0]->index == 1 && expr_is_use(e->arg[0]->arg[0], m->p);
 }
 
 // tile[place][k] or tile[k][place], converted or not.
@@ -44,9 +39,9 @@ static bool find_tile(MatrixFold *m, const Expr *e, int side)
         return false;
     const Expr *far = e->arg[0]->arg[1], *near = e->arg[1];
     m->side[side].tile = e->arg[0]->arg[0];
-    m->side[side].turned = is_param(far, m->k);
+    m->side[side].turned = expr_is_use(far, m->k);
     return m->side[side].turned ? is_place(m, near, side)
-                                : is_place(m, far, side) && is_param(near, m->k);
+                                : is_place(m, far, side) && expr_is_use(near, m->k);
 }
 
 static bool is_map(const Expr *e)
@@ -60,11 +55,11 @@ static bool find_fold(MatrixFold *m, const Expr *expr)
 {
     const Expr *map = expr->fun->arg[0], *inner = map;
     if (!is_map(map) || !expr_is(map->arg[0], P_ZIP) || map->arg[0]->narg != 2 ||
-        map->arg[0]->dims != 2 || !is_param(map->arg[0]->arg[0], expr->fun->params[0]))
+        map->arg[0]->dims != 2 || !expr_is_use(map->arg[0]->arg[0], expr->fun->params[0]))
         return false;
     if (map->dims == 1) {
         inner = map->fun->arg[0];
-        if (!is_map(inner) || !is_param(inner->arg[0], map->fun->params[0]))
+        if (!is_map(inner) || !expr_is_use(inner->arg[0], map->fun->params[0]))
             return false;
     }
     const Expr *sum = inner->fun->arg[0];
@@ -72,7 +67,7 @@ static bool find_fold(MatrixFold *m, const Expr *expr)
     m->k = expr->fun->params[1];
     m->p = inner->fun->params[0];
     if (sum->kind != E_OP || sum->op != OP_ADD || sum->arg[0]->kind != E_GET ||
-        sum->arg[0]->index != 0 || !is_param(sum->arg[0]->arg[0], m->p))
+        sum->arg[0]->index != 0 || !expr_is_use(sum->arg[0]->arg[0], m->p))
         return false;
     const Expr *product = sum->arg[1];
     return expr_is_op(product, OP_MUL) && find_tile(m, product->arg[0], 0) &&

@@ -80,6 +80,15 @@ const View *view_tuple(Lower *l, const Type *type, const View *const *item)
     return view;
 }
 
+const View *view_components(Lower *l, const Type *type, const View *of)
+{
+    int n = type_tuple_of(type)->n;
+    const View **item = NEW_ARRAY(l->arena, const View *, n);
+    for (int i = 0; i < n; i++)
+        item[i] = view_get(l, of, i);
+    return view_tuple(l, type, item);
+}
+
 const View *view_layout(Lower *l, Pattern pattern, int dims, const Arith *const *num,
                         const View *src, const Type *type)
 {
@@ -251,6 +260,16 @@ static const View *look_for(Lower *l, const View *view)
                           : view_get(l, src, view->field);
 }
 
+// The view of an element along the other dimensions; nums: how many numbers one has.
+static const View *rest_of(Lower *l, const View *view, const View *src, int nums)
+{
+    View *rest = view_copy(l, view, view->type->elem);
+    rest->src = src;
+    rest->dims--;
+    rest->num += nums;
+    return rest;
+}
+
 static const View *at_pad(Lower *l, const View *view, const Arith *index)
 {
     const Arith *len = view->src->type->len;
@@ -260,13 +279,8 @@ static const View *at_pad(Lower *l, const View *view, const Arith *index)
     const Arith *cond[] = {i, arith_sub(l->ctx, arith_addc(l->ctx, len, -1), i)};
     const View *src = constant ? elem_behind(l, cond, 2, view->src, i)
                                : view_elem(l, view->src, boundary(l, mode, i, len));
-    if (view->dims > 1) {
-        View *rest = view_copy(l, view, view->type->elem);
-        rest->src = src;
-        rest->dims--;
-        rest->num += 2;
-        src = rest;
-    }
+    if (view->dims > 1)
+        src = rest_of(l, view, src, 2);
     return constant ? view_cond(l, V_COND, cond, 2, src, view->fill) : src;
 }
 
@@ -287,13 +301,8 @@ static const View *at_part(Lower *l, const View *view, const Arith *index)
     if (view->kind == V_CROP && is_scattered(view->src))
         i = arith_min(l->ctx, i, arith_addc(l->ctx, view->num[0], -1));
     const View *src = view_elem(l, view->src, i);
-    if (view->dims > 1) {
-        View *rest = view_copy(l, view, view->type->elem);
-        rest->src = src;
-        rest->dims--;
-        rest->num++;
-        src = rest;
-    }
+    if (view->dims > 1)
+        src = rest_of(l, view, src, 1);
     if (view->kind != V_CROP)
         return src;
     const Arith *cond = arith_addc(l->ctx, arith_sub(l->ctx, view->num[0], index), -1);
@@ -426,12 +435,8 @@ static const View *at_tuple(Lower *l, const View *view, const Arith *index)
 static const View *at_unmap(Lower *l, const View *view, const Arith *index)
 {
     const View *dest = view_elem(l, view->src, index);
-    if (view->dims > 1) {
-        View *rest = view_copy(l, view, view->type->elem);
-        rest->src = dest;
-        rest->dims--;
-        return rest;
-    }
+    if (view->dims > 1)
+        return rest_of(l, view, dest, 0);
     const Expr *body = view->expr->fun->arg[0];
     for (; body->kind == E_PATTERN; body = body->arg[body->narg - 1])
         dest = view_inverse(l, body, view->env, dest);
@@ -562,8 +567,6 @@ const KExpr *view_read(Lower *l, const View *view)
 
 // The writing side --------------------------------------------------------------------
 
-static const View *inverse_zip(Lower *l, const Expr *expr, const View *out);
-
 // Split and joined arrays have their elements in the same order.
 static bool is_flat(const Expr *expr, const View *out)
 {
@@ -597,19 +600,9 @@ const View *view_inverse(Lower *l, const Expr *expr, const Env *env, const View 
     case P_MAP:
         return layout_function(expr->fun) ? view_pattern(l, V_UNMAP, type, expr, env, out)
                                           : NULL;
-    case P_UNZIP: return inverse_zip(l, expr, out);
+    case P_UNZIP: return view_components(l, type, out);
     default: return NULL;
     }
-}
-
-static const View *inverse_zip(Lower *l, const Expr *expr, const View *out)
-{
-    const Type *type = expr->arg[0]->type;
-    int n = type_tuple_of(type)->n;
-    const View **item = NEW_ARRAY(l->arena, const View *, n);
-    for (int i = 0; i < n; i++)
-        item[i] = view_get(l, out, i);
-    return view_tuple(l, type, item);
 }
 
 bool layout_function(const Expr *lambda)

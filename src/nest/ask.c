@@ -153,14 +153,10 @@ static const Expr *tail_of_lets(const Expr *expr)
 }
 
 // Does it fold many elements, or find some prefixes, other than for each element of a map?
-static bool folds_long(const Expr *expr)
+static bool folds_long(const Expr *expr, const void *none)
 {
     enum { PREFIXES_MOST = 4 }; // each element would find all of them
-    bool found =
-        fold_is_long(expr, INNER_MOST + 1) || scan_is_long(expr, PREFIXES_MOST + 1);
-    for (int i = 0; i < expr->narg && !found; i++)
-        found = folds_long(expr->arg[i]);
-    return found;
+    return fold_is_long(expr, INNER_MOST + 1) || scan_is_long(expr, PREFIXES_MOST + 1);
 }
 
 // Would each element of the map that a body ends with fold again what all of them read?
@@ -168,8 +164,8 @@ static bool folds_before(const Expr *body)
 {
     bool found = false;
     for (; body->kind == E_LET || is_laid_out(body); body = body->arg[body->kind == E_LET])
-        found |= body->kind == E_LET && folds_long(body->arg[0]);
-    return found || folds_long(body->arg[0]);
+        found |= body->kind == E_LET && expr_any_here(body->arg[0], folds_long, NULL);
+    return found || expr_any_here(body->arg[0], folds_long, NULL);
 }
 
 int nested_depth(const Expr *map)

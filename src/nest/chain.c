@@ -309,14 +309,14 @@ int chain_depth(const Expr *map)
     return 0;
 }
 
+static bool is_chain(const Expr *expr, const void *none)
+{
+    return chain_depth(expr) > 0;
+}
+
 bool has_chain(const Expr *expr)
 {
-    if (chain_depth(expr))
-        return true;
-    for (int i = 0; i < expr->narg; i++)
-        if (has_chain(expr->arg[i]))
-            return true;
-    return false;
+    return expr_any_here(expr, is_chain, NULL);
 }
 
 static const int64_t BYTES_MOST = INT64_C(1) << 50; // a few of these add up, too
@@ -397,17 +397,14 @@ static bool is_turned(const Expr *array)
                                          : is_map(array) && is_turned(array->arg[0]);
 }
 
-static bool goes_alone(const Expr *expr)
+static bool goes_alone(const Expr *expr, const void *none)
 {
-    bool alone = fold_is_long(expr, INNER_MOST + 1) && !reduce_shares(expr);
-    for (int i = 0; i < expr->narg && !alone; i++)
-        alone = goes_alone(expr->arg[i]);
-    return alone;
+    return fold_is_long(expr, INNER_MOST + 1) && !reduce_shares(expr);
 }
 
 bool chain_goes_alone(const Expr *map)
 {
-    return goes_alone(chain_map(map)->fun->arg[0]);
+    return expr_any_here(chain_map(map)->fun->arg[0], goes_alone, NULL);
 }
 
 bool turns_array(const Expr *expr)

@@ -89,18 +89,6 @@ Expr *make_nest(Rewrite *rw, Pattern p, int dims, const int64_t *par, Expr *f, E
     return expr_pattern(rw->ir, p, 1, d, NULL, make_lambda(rw, row, inner), &in, 1);
 }
 
-// Components of tuples that are written out; in place, the expression is ours.
-static Expr *project(Expr *expr)
-{
-    for (int i = 0; i < expr->narg; i++)
-        expr->arg[i] = project(expr->arg[i]);
-    if (expr->fun)
-        expr->fun = project(expr->fun);
-    if (expr->kind == E_GET && expr->arg[0]->kind == E_TUPLE)
-        return expr->arg[0]->arg[expr->index];
-    return expr;
-}
-
 static bool is_simple(const Expr *expr)
 {
     expr = expr_behind_gets(expr);
@@ -118,7 +106,7 @@ Expr *call(Rewrite *rw, const Expr *lambda, Expr *value)
     const Param *param = lambda->params[0];
     const Expr *body = lambda->arg[0];
     if (is_simple(value) || expr_uses(body, param) <= 1)
-        return project(expr_replace(rw->ir, body, param, value));
+        return expr_project(expr_replace(rw->ir, body, param, value));
     Param *held = fresh(rw, param->name);
     Expr *name = use(rw, held);
     return expr_let(rw->ir, held, value, expr_replace(rw->ir, body, param, name));
@@ -126,7 +114,7 @@ Expr *call(Rewrite *rw, const Expr *lambda, Expr *value)
 
 Expr *call_all(Rewrite *rw, const Expr *lambda, const Expr *const *value)
 {
-    return project(
+    return expr_project(
         expr_replace_all(rw->ir, lambda->arg[0], lambda->params, value, lambda->nparam));
 }
 
@@ -150,14 +138,15 @@ Expr *rest_with(Rewrite *rw, const Expr *rest, Param *const *name, const Expr *c
                     rest_with(rw, rest->arg[1], name, value, n));
 }
 
-void settle_literals(Expr *expr)
+static void settle_literal(const Expr *expr, void *none)
 {
     if (expr->kind == E_LITERAL && expr->type && type_is_float(expr->type))
-        expr->floating = true;
-    for (int i = 0; i < expr->narg; i++)
-        settle_literals(expr->arg[i]);
-    if (expr->fun)
-        settle_literals(expr->fun);
+        ((Expr *)expr)->floating = true;
+}
+
+void settle_literals(Expr *expr)
+{
+    expr_each(expr, settle_literal, NULL);
 }
 
 static bool only_literals(const Expr *expr)

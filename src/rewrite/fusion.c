@@ -90,8 +90,7 @@ Expr *rule_reduceFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 // Layouts move inside ---------------------------------------------------------------------
 
-// The same layout over something else.
-static Expr *layout_like(Rewrite *rw, const Expr *layout, Expr *in)
+Expr *layout_like(Rewrite *rw, const Expr *layout, Expr *in)
 {
     Expr *fun = layout->fun ? copy_of(rw, layout->fun) : NULL;
     Expr *copy =

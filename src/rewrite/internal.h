@@ -33,6 +33,8 @@ Expr *make_lambda(Rewrite *rw, Param *param, Expr *body);
 // Item i of a tuple of n; of one, the value itself.
 Expr *part_of_value(Rewrite *rw, Expr *value, int i, int n);
 Expr *make_identity(Rewrite *rw);
+// fusion.c: the same layout over something else.
+Expr *layout_like(Rewrite *rw, const Expr *layout, Expr *in);
 Expr *counting(Rewrite *rw, const Arith *len); // the array 0, 1, ...
 // A key in place of that of an element, (key, value), if that is one of k; else -1.
 Expr *key_if_valid(Rewrite *rw, Param *element, const Arith *k, Expr *key);

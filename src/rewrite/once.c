@@ -10,27 +10,18 @@
 // The arrays that an expression reads by a name from outside it.
 typedef struct {
     Rewrite *rw;
-    VEC(const Param *) bound;
+    const Expr *body;
     Param *at[PARTS_MAX];
     bool window[PARTS_MAX]; // windows of it are read
     int n;
 } OuterNames;
-
-static void find_bound(const Expr *expr, void *user)
-{
-    OuterNames *names = user;
-    for (int i = 0; expr->kind == E_LAMBDA && i < expr->nparam; i++)
-        VEC_PUSH(names->rw->ir->arena, &names->bound, expr->params[i]);
-    if (expr->kind == E_LET)
-        VEC_PUSH(names->rw->ir->arena, &names->bound, expr->param);
-}
 
 static void note_name(OuterNames *names, Param *param, bool window)
 {
     int i = 0;
     while (i < names->n && names->at[i] != param)
         i++;
-    if (i == PARTS_MAX || list_has(names->bound.at, names->bound.len, param))
+    if (i == PARTS_MAX || expr_find(names->body, binds_param, param))
         return;
     names->at[i] = param;
     names->window[i] |= window;
@@ -104,7 +95,7 @@ Expr *rule_iterateOnce(Rewrite *rw, const Expr *at, const RuleArgs *args)
     int n = expr_is(at, P_MAP) && at_host(rw) ? results_of(rw, at->type, result) : 0;
     const Expr *body = n ? with_maps(rw, at) : NULL;
     if (n) {
-        expr_each(body, find_bound, &names);
+        names.body = body;
         find_names(&names, body, false);
     }
     Expr *state[PARTS_MAX];

@@ -36,13 +36,10 @@ Expr *rule_letOut(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return expr_let(rw->ir, inner->param, inner->arg[0], rest);
 }
 
-// name: NULL: of anything.
-static bool has_windows_of(const Expr *expr, const Param *name)
+// Of what has that name; NULL: of anything.
+static bool is_window_of(const Expr *expr, const void *name)
 {
-    bool found = expr_is(expr, P_SLIDE) && (!name || expr_mentions(expr, name));
-    for (int i = 0; !found && i < expr->narg; i++)
-        found = has_windows_of(expr->arg[i], name);
-    return found;
+    return expr_is(expr, P_SLIDE) && (!name || expr_mentions(expr, name));
 }
 
 typedef struct {
@@ -55,7 +52,8 @@ static bool takes_value(const Expr *fold, const void *of)
     const FoldAgain *again = of;
     return expr_is(fold, P_REDUCE) && fold->type->kind != T_ARRAY &&
            expr_mentions(fold->arg[1], again->let->param) &&
-           (again->windows || !has_windows_of(fold->arg[1], again->let->param));
+           (again->windows ||
+            !expr_any_here(fold->arg[1], is_window_of, again->let->param));
 }
 
 // In place: folds have the let's value in place of its name.
@@ -77,7 +75,7 @@ Expr *rule_foldAgain(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (at->kind != E_LET || !expr_is(at->arg[0], P_MAP) || !at_host(rw) ||
         expr_find_pattern(at->arg[0], P_REDUCE))
         return NULL;
-    FoldAgain again = {at, args->at[0] && !has_windows_of(at->arg[0], NULL)};
+    FoldAgain again = {at, args->at[0] && !expr_any_here(at->arg[0], is_window_of, NULL)};
     if (!expr_find(at->arg[1], takes_value, &again))
         return NULL;
     Expr *let = copy_of(rw, at);
@@ -85,11 +83,18 @@ Expr *rule_foldAgain(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return fold_value(rw, let->arg[1], &again) ? let : NULL;
 }
 
+// The let that follows one, if its operand i does not mention what that names.
+static const Expr *let_behind(const Expr *at, int i)
+{
+    const Expr *second = at->kind == E_LET && at->arg[1]->kind == E_LET ? at->arg[1] : NULL;
+    return second && !expr_mentions(second->arg[i], at->param) ? second : NULL;
+}
+
 // What follows both is shared with at, and not copied: only one of the two may go on.
 Expr *rule_letSwap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    const Expr *second = at->kind == E_LET ? at->arg[1] : at;
-    if (second == at || second->kind != E_LET || expr_mentions(second->arg[0], at->param))
+    const Expr *second = let_behind(at, 0);
+    if (!second)
         return NULL;
     Expr *rest = expr_let(rw->ir, at->param, at->arg[0], second->arg[1]);
     return expr_let(rw->ir, second->param, second->arg[0], rest);
@@ -97,8 +102,8 @@ Expr *rule_letSwap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 Expr *rule_letIn(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    const Expr *second = at->kind == E_LET ? at->arg[1] : at;
-    if (second == at || second->kind != E_LET || expr_mentions(second->arg[1], at->param))
+    const Expr *second = let_behind(at, 1);
+    if (!second)
         return NULL;
     Expr *value = expr_let(rw->ir, at->param, at->arg[0], second->arg[0]);
     return expr_let(rw->ir, second->param, value, second->arg[1]);
@@ -414,14 +419,6 @@ Expr *rule_letTuple(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 // A layout of a zip ---------------------------------------------------------------------
 
-static Expr *layout_of(Rewrite *rw, const Expr *layout, const Expr *in)
-{
-    Expr *copy = make(rw, layout->pattern, layout->dims, layout->nnum ? layout->num : NULL,
-                      layout->fun ? copy_of(rw, layout->fun) : NULL, copy_of(rw, in));
-    copy->mode = layout->mode;
-    return copy;
-}
-
 // Windows, or rows, of pairs from pairs of windows.
 static Expr *zip_windows(Rewrite *rw, const Expr *at, Expr *pairs, int n)
 {
@@ -446,7 +443,7 @@ Expr *rule_layoutOfZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Expr *part[PARTS_MAX];
     for (int i = 0; i < zip->narg; i++)
-        part[i] = layout_of(rw, at, zip->arg[i]);
+        part[i] = layout_like(rw, at, copy_of(rw, zip->arg[i]));
     Expr *pairs = make_zip(rw, zip->dims, part, zip->narg);
     return windows ? zip_windows(rw, at, pairs, zip->narg) : pairs;
 }

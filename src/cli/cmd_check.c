@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 
-#include "derive/shape.h"
+#include "evaluate/shape.h"
 #include "problem/template.h"
 
 static json_t *type_json(const char *name, const Type *type)

@@ -13,7 +13,7 @@
 #ifndef FW_EVALUATE_LOADING_H
 #define FW_EVALUATE_LOADING_H
 
-#include "derive/shape.h"
+#include "evaluate/shape.h"
 #include "model/model.h"
 
 // Elements of global memory, vectors of it, copies in local memory, images.

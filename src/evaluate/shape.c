@@ -2,9 +2,9 @@
 //
 // The shape of a stencil: each access p[i][j] of the function that is mapped over windows
 // marks an element of the window. Of a tuple of windows the first one counts.
-#include "derive/shape.h"
+#include "evaluate/shape.h"
 
-#include "derive/derive_parts.h"
+#include "nest/nest.h"
 
 #include <stdlib.h>
 #include <string.h>

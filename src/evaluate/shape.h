@@ -2,8 +2,8 @@
 //
 // What a stencil looks like, read off its program: the features of paper 001, section 6.1.
 
-#ifndef FW_DERIVE_SHAPE_H
-#define FW_DERIVE_SHAPE_H
+#ifndef FW_EVALUATE_SHAPE_H
+#define FW_EVALUATE_SHAPE_H
 
 #include "ir/ir.h"
 

@@ -161,12 +161,40 @@ Var *var_new(Lower *l, const char *name, const Type *type, bool is_const)
     return NEW_OF(l->arena, Var, name_new(l, name), type, is_const);
 }
 
-const KExpr *k_kept(Lower *l, const KExpr *value, const char *name)
+Var *add_decl(Lower *l, const char *name, bool is_const, const KExpr *value)
 {
     Stm *decl = stm_add(l, ST_DECL);
-    decl->var = var_new(l, name, value->type, true);
     decl->value = value;
-    return k_var(l, decl->var);
+    return decl->var = var_new(l, name, value->type, is_const);
+}
+
+void add_assign(Lower *l, const Var *var, const KExpr *value)
+{
+    Stm *stm = stm_add(l, ST_ASSIGN);
+    stm->var = (Var *)var;
+    stm->value = value;
+}
+
+Stm *add_store(Lower *l, const Buffer *buffer, const Arith *index, const KExpr *value)
+{
+    Stm *stm = stm_add(l, ST_STORE);
+    stm->buffer = buffer;
+    stm->index = index;
+    stm->value = value;
+    return stm;
+}
+
+Stm *open_if(Lower *l, const KExpr *cond)
+{
+    Stm *branch = stm_add(l, ST_IF);
+    branch->value = cond;
+    l->block = &branch->body;
+    return branch;
+}
+
+const KExpr *k_kept(Lower *l, const KExpr *value, const char *name)
+{
+    return k_var(l, add_decl(l, name, true, value));
 }
 
 const KExpr *k_named(Lower *l, const KExpr *value, const char *name)
@@ -181,11 +209,8 @@ static Block with_assignments(Lower *l, const Block *side, Var *const *var,
 {
     Block block = *side, *outer = l->block;
     l->block = &block;
-    for (int i = 0; i < n; i++) {
-        Stm *stm = stm_add(l, ST_ASSIGN);
-        stm->var = var[i];
-        stm->value = value[i];
-    }
+    for (int i = 0; i < n; i++)
+        add_assign(l, var[i], value[i]);
     l->block = outer;
     return block;
 }

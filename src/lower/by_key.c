@@ -55,10 +55,7 @@ static void update_each(Lower *l, const KeyedFold *k, const View *value, const V
                    pattern_info[k->expr->pattern].text);
         return;
     }
-    Stm *stm = stm_add(l, ST_STORE);
-    stm->buffer = place->buffer;
-    stm->index = place->offset;
-    stm->value = now;
+    Stm *stm = add_store(l, place->buffer, place->offset, now);
     stm->side = l->side;
     stm->atomic = k->atomic;
 }

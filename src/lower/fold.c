@@ -35,8 +35,7 @@ static Var *declared(Lower *l, const View *init, const Type *type)
 {
     Stm *decl = stm_add(l, ST_DECL);
     decl->value = view_read(l, init);
-    decl->var = var_new(l, "acc", type, false);
-    return decl->var;
+    return decl->var = var_new(l, "acc", type, false);
 }
 
 static const View *variable(Lower *l, const View *init, const Type *type)
@@ -386,30 +385,20 @@ static void repeat_step(Lower *l, void *user, const Arith *iter)
     update(l, r->acc, eval(l, step, names_env(l, r)));
     if (r->once)
         return;
-    const KExpr *next = goes_on(l, r);
-    Stm *again = stm_add(l, ST_ASSIGN);
-    again->value = next;
-    again->var = r->goes_on;
+    add_assign(l, r->goes_on, goes_on(l, r));
 }
 
 const View *gen_repeat(Lower *l, const Expr *expr, const Env *env, const View *init)
 {
     Repeat r = {.expr = expr, .acc = accumulator(l, expr->arg[0], init, expr->type, NULL)};
     r.env = env_bind(l, env, expr->fun->params[0], r.acc);
-    if (repeat_ends(expr)) {
-        const KExpr *first = goes_on(l, &r);
-        Stm *decl = stm_add(l, ST_DECL);
-        decl->value = first;
-        decl->var = r.goes_on = var_new(l, "on", type_scalar(S_BOOL), false);
-    }
+    if (repeat_ends(expr))
+        r.goes_on = add_decl(l, "on", false, goes_on(l, &r));
     int64_t steps;
     Block *here = l->block;
     r.once = arith_is_const(expr->num[0], &steps) && steps == 1;
-    if (r.goes_on && r.once) {
-        Stm *step = stm_add(l, ST_IF);
-        step->value = k_var(l, r.goes_on);
-        l->block = &step->body;
-    }
+    if (r.goes_on && r.once)
+        open_if(l, k_var(l, r.goes_on));
     int before = l->block->len;
     gen_loop(l, LOOP_SEQ, 0, false, expr->num[0], repeat_step, &r);
     l->block = here;

@@ -437,15 +437,10 @@ static void copy_step(Lower *l, void *user, const Arith *iter)
 static void store(Lower *l, const View *out, const KExpr *value)
 {
     if (out->kind == V_VAR) {
-        Stm *stm = stm_add(l, ST_ASSIGN);
-        stm->var = (Var *)out->var;
-        stm->value = value;
+        add_assign(l, out->var, value);
     } else if (out->kind == V_MEM) {
-        Stm *stm = stm_add(l, ST_STORE);
-        stm->buffer = out->buffer;
-        stm->index = own_index(l, out->buffer, out->offset);
-        stm->value = value;
-        stm->side = l->side;
+        const Arith *index = own_index(l, out->buffer, out->offset);
+        add_store(l, out->buffer, index, value)->side = l->side;
     } else if (!l->failed) {
         lower_fail(l, span_none, "L016", "a vector is written where it is not contiguous");
     }

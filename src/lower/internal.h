@@ -392,6 +392,10 @@ const KExpr *k_vector(Lower *l, const Type *type, const KExpr *const *arg);
 const KExpr *k_shuffle(Lower *l, const KExpr *value, const Arith *lane);
 const KExpr *k_lane(Lower *l, const KExpr *vector, int lane);
 Stm *stm_add(Lower *l, StmKind kind);
+Stm *add_store(Lower *l, const Buffer *buffer, const Arith *index, const KExpr *value);
+void add_assign(Lower *l, const Var *var, const KExpr *value);
+Var *add_decl(Lower *l, const char *name, bool is_const, const KExpr *value);
+Stm *open_if(Lower *l, const KExpr *cond);         // what follows is in its body
 void check_length(Lower *l, const Kernel *kernel); // fails where it is only to be looked at
 Var *var_new(Lower *l, const char *name, const Type *type, bool is_const);
 const char *name_new(Lower *l, const char *stem);

@@ -183,7 +183,7 @@ static void load_cell(Stream *s, int g, int64_t j, int64_t c)
     int64_t i = ahead_of(s, g, j, c);
     const KExpr *value = stream_input(s, g);
     if (s->ahead[i]) {
-        stream_assign(s, s->ahead[i], value);
+        add_assign(s->l, s->ahead[i], value);
         return;
     }
     if (!s->nexts[i])
@@ -288,8 +288,8 @@ static void take_ahead(Stream *s, const Arith *newest, const StreamWay *way)
         input[n++] = &s->field[g];
         for (int64_t j = 0; j < s->jam; j++)
             for (int64_t c = 0; c < s->cols; c++)
-                stream_assign(s, cell_var(s, &s->field[g], 0, j, c),
-                              k_var(s->l, s->ahead[ahead_of(s, g, j, c)]));
+                add_assign(s->l, cell_var(s, &s->field[g], 0, j, c),
+                           k_var(s->l, s->ahead[ahead_of(s, g, j, c)]));
     }
     exchange_new(s, input, n);
 }
@@ -303,9 +303,7 @@ void stream_if(Stream *s, const Arith *const *cond, int n)
             open[left++] = cond[i];
     if (!left)
         return;
-    Stm *branch = stm_add(s->l, ST_IF);
-    branch->value = k_cond(s->l, open, left);
-    s->l->block = &branch->body;
+    open_if(s->l, k_cond(s->l, open, left));
 }
 
 // Opens an `if` for the cells of the last level that this lane writes.
@@ -349,9 +347,7 @@ static void write_cell(Stream *s, int g, const KExpr *value, const Arith *row, i
     const Arith *x = arith_addc(l->ctx, s->x, k);
     if (k > 0 && way->part != PART_INSIDE && width_of(s) % s->cols != 0) {
         const Arith *left = arith_sub(l->ctx, arith_const(l->ctx, width_of(s) - 1), x);
-        Stm *branch = stm_add(l, ST_IF);
-        branch->value = k_cond(l, &left, 1);
-        l->block = &branch->body;
+        open_if(l, k_cond(l, &left, 1));
     }
     const Arith *at[DIMS_MAX] = {row, s->dims == 3 ? arith_addc(l->ctx, s->y, j) : x, x};
     gen_copy(l, view_value(l, value), stream_element(s, stream_part(s, s->to, g), at));
@@ -451,7 +447,7 @@ static void compute_row(Stream *s, const Field *field, const Arith *newest,
             set_cell(s, row, j, c, way);
             open_cell(s, field, j, c, way);
             const KExpr *value = stream_value(s, field);
-            stream_assign(s, cell_var(s, field, 0, j, c), value);
+            add_assign(s->l, cell_var(s, field, 0, j, c), value);
             s->l->block = here;
         }
     s->l->block = outer;
@@ -552,15 +548,6 @@ static void gen_rows(Stream *s, const StreamWay *way, const Arith *y)
     }
 }
 
-// Opens an `if` that all lanes of a group agree on; returns it.
-static Stm *open_choice(Stream *s, const Arith *const *cond, int n)
-{
-    Stm *branch = stm_add(s->l, ST_IF);
-    branch->value = k_cond(s->l, cond, n);
-    s->l->block = &branch->body;
-    return branch;
-}
-
 // The first and the last y of an iteration that has all its rows within the grid.
 static int64_t first_inside(const Stream *s)
 {
@@ -581,7 +568,7 @@ static void gen_any_rows(Stream *s, const StreamWay *way, const Arith *y)
     if ((l->options->shuffle || s->in_rows) && first_inside(s) <= last_inside(s)) {
         const Arith *cond[] = {arith_addc(l->ctx, y, -first_inside(s)),
                                arith_sub(l->ctx, arith_const(l->ctx, last_inside(s)), y)};
-        Stm *branch = open_choice(s, cond, 2);
+        Stm *branch = open_if(l, k_cond(l, cond, 2));
         StreamWay side = *way;
         side.part = PART_SIDE;
         gen_rows(s, &side, name_index(s, "y", y, first_inside(s), last_inside(s), 1));
@@ -753,7 +740,7 @@ static void gen_variants(Stream *s)
     stream_open(s);
     int n = l->options->shuffle || s->in_rows ? inside_conds(s, cond) : 0;
     if (n) {
-        Stm *branch = open_choice(s, cond, n);
+        Stm *branch = open_if(l, k_cond(l, cond, n));
         gen_walk(s, PART_INSIDE);
         l->block = &branch->other;
     }
@@ -774,11 +761,8 @@ static void in_lane(Lower *l, void *user, const Arith *item)
             arith_add(c, arith_mulc(c, s->strip, s->warps), arith_divc(c, item, s->lanes));
         s->strip = name_index(s, "number", warp, 0, s->strips + s->warps - 2, 1);
         const Arith *left = arith_sub(c, arith_const(c, s->strips - 1), s->strip);
-        if (!arith_nonneg(c, left)) {
-            Stm *guard = stm_add(l, ST_IF);
-            guard->value = k_cond(l, &left, 1);
-            l->block = &guard->body;
-        }
+        if (!arith_nonneg(c, left))
+            open_if(l, k_cond(l, &left, 1));
     }
     gen_variants(s);
     l->block = here;

@@ -235,7 +235,6 @@ void rows_write(Stream *s, int g, const Field *field, const Arith *row, Part par
 
 // Declares a variable of a grid's type where statements go.
 Var *stream_declare(Stream *s, const char *name, int grid, const KExpr *value);
-void stream_assign(Stream *s, Var *var, const KExpr *value);
 // A cell of the window of a field, of the row computed so many iterations ago: row j of the
 // lane, column c of it; as many more on each side as are reached.
 Var *cell_var(Stream *s, const Field *field, int64_t age, int64_t j, int64_t c);

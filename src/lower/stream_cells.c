@@ -47,13 +47,6 @@ Var *stream_declare(Stream *s, const char *name, int grid, const KExpr *value)
     return decl->var;
 }
 
-void stream_assign(Stream *s, Var *var, const KExpr *value)
-{
-    Stm *stm = stm_add(s->l, ST_ASSIGN);
-    stm->var = var;
-    stm->value = value;
-}
-
 Var *cell_var(Stream *s, const Field *field, int64_t age, int64_t j, int64_t c)
 {
     int64_t across = s->cols + 2 * reach_x(s), along = s->jam + 2 * reach_y(s);
@@ -167,10 +160,8 @@ static void publish(Stream *s, const Field *field)
     Lower *l = s->l;
     for (int64_t j = 0; j < s->jam; j++)
         for (int64_t c = 0; c < s->cols && kept_row(s, j) >= 0; c++) {
-            Stm *store = stm_add(l, ST_STORE);
-            store->buffer = field->buffer;
-            store->index = shared_index(s, j, c);
-            store->value = k_var(l, cell_var(s, field, field->age, j, c));
+            const KExpr *value = k_var(l, cell_var(s, field, field->age, j, c));
+            add_store(l, field->buffer, shared_index(s, j, c), value);
         }
 }
 
@@ -202,7 +193,7 @@ static void fetch(Stream *s, const Field *field, bool shared)
             const KExpr *value = shared
                                      ? k_load(l, field->buffer, shared_index(s, j, c), type)
                                      : shuffled(s, field, j, c);
-            stream_assign(s, cell_var(s, field, field->age, j, c), value);
+            add_assign(s->l, cell_var(s, field, field->age, j, c), value);
         }
     }
 }

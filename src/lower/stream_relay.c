@@ -117,19 +117,15 @@ void relay_take(Stream *s)
             continue;
         const Arith *row = ring_row(s, g, s->warp, s->late[g]);
         for (int64_t c = 0; c < s->cols; c++)
-            stream_assign(
-                s, cell_var(s, &s->field[g], 0, 0, c),
-                k_load(s->l, s->ring[g], own_cell(s, g, row, c), s->grid[g].scalar));
+            add_assign(s->l, cell_var(s, &s->field[g], 0, 0, c),
+                       k_load(s->l, s->ring[g], own_cell(s, g, row, c), s->grid[g].scalar));
     }
 }
 
 void relay_pass(Stream *s, int g, int64_t c, const KExpr *value)
 {
     const Arith *next = arith_addc(s->l->ctx, s->warp, 1);
-    Stm *store = stm_add(s->l, ST_STORE);
-    store->buffer = s->ring[g];
-    store->index = own_cell(s, g, ring_row(s, g, next, 0), c);
-    store->value = value;
+    add_store(s->l, s->ring[g], own_cell(s, g, ring_row(s, g, next, 0), c), value);
 }
 
 // Which cell of a row an item moves: the last one, where there are no more.
@@ -145,12 +141,9 @@ const Arith *relay_cell(Stream *s, int64_t piece)
 void relay_enter(Stream *s, int g, int64_t piece, const KExpr *value)
 {
     ArithCtx *c = s->l->ctx;
-    Stm *store = stm_add(s->l, ST_STORE);
-    store->buffer = s->ring[g];
-    store->index = arith_add(c, ring_row(s, g, arith_const(c, 0), s->late[g] - s->batch),
-                             cell_place(s, g, relay_cell(s, piece)));
-    store->value = value;
-    store->async = s->copies;
+    const Arith *row = ring_row(s, g, arith_const(c, 0), s->late[g] - s->batch);
+    const Arith *index = arith_add(c, row, cell_place(s, g, relay_cell(s, piece)));
+    add_store(s->l, s->ring[g], index, value)->async = s->copies;
 }
 
 // A piece of the row that left the last warp a barrier ago.

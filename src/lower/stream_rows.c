@@ -58,10 +58,7 @@ const KExpr *window_load(Stream *s, const Field *field, int64_t age, int64_t j, 
 
 static void store_cell(Stream *s, const Field *field, const KExpr *value)
 {
-    Stm *store = stm_add(s->l, ST_STORE);
-    store->buffer = field->buffer;
-    store->index = window_cell(s, 0, 0, 0);
-    store->value = value;
+    add_store(s->l, field->buffer, window_cell(s, 0, 0, 0), value);
 }
 
 static void take_cell(Stream *s, const Field *field, int g)

@@ -201,11 +201,6 @@ static bool fuse_once(DeriveWalk *w, Path at, bool host)
 
 // Arrays by index -----------------------------------------------------------------------
 
-static bool is_work(const Expr *expr, const void *none)
-{
-    return expr->kind == E_OP || expr->kind == E_CALL || is_nest(expr, none);
-}
-
 // How often the elements of a let's value are wanted at least, for each of what the rest
 // makes; other names for it are looked through, and windows want them more than once.
 static int count_uses(const Expr *expr, const Param *of)
@@ -221,21 +216,16 @@ static int count_uses(const Expr *expr, const Param *of)
     return is_nest(expr, NULL) || expr_is(expr, P_SLIDE) ? most * n : n;
 }
 
-static bool is_read(const Expr *expr, const void *none)
-{
-    return expr->kind == E_AT;
-}
-
 // Must it be a map? One whose elements are folded or have folds in them or more dimensions
 // than work-items have, one that makes elements of others which are wanted more than once,
 // or of a stage, and within a function every one that is no other order of what there is.
 static bool is_map_by_index(const Expr *expr, bool host, bool often, int around)
 {
     const Expr *body = expr_is(expr, P_ARRAY) ? expr->fun->arg[0] : NULL;
-    return body &&
-           (expr_find(body, host ? is_nest : is_work, NULL) ||
-            (often && expr_find(body, is_work, NULL) && expr_find(body, is_read, NULL)) ||
-            around + nest_depth(expr) > DIMS_MAX);
+    return body && (expr_find(body, host ? is_nest : is_work, NULL) ||
+                    (often && expr_find(body, is_work, NULL) &&
+                     expr_find(body, expr_is_at, NULL)) ||
+                    around + nest_depth(expr) > DIMS_MAX);
 }
 
 // Is part i of an expression wanted more than once, or what follows a fold?

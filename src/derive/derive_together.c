@@ -286,14 +286,6 @@ static const Expr *shared_array(const Expr *in, const Expr *other)
     return expr_equal(in, other) ? in : NULL;
 }
 
-static bool mentions_any(const Expr *expr, const Param *const *names, int n)
-{
-    bool found = false;
-    for (int i = 0; i < n && !found; i++)
-        found = expr_mentions(expr, names[i]);
-    return found;
-}
-
 // Does a map make the array, or go through it and wait for no fold of it? Then the map's
 // pass does the folds, too.
 static bool has_pass(const Expr *let, const Expr *array)
@@ -303,7 +295,7 @@ static bool has_pass(const Expr *let, const Expr *array)
     int n = 0;
     for (; let->kind == E_LET && n < WAITING; let = let->arg[1]) {
         const Expr *value = let->arg[0];
-        const bool waiting = mentions_any(value, waits, n);
+        const bool waiting = expr_mentions_any(value, waits, n);
         if (is_map(value) && value->dims == 1 && !waiting &&
             (expr_is_use(array, let->param) || shared_array(value->arg[0], array)))
             return true;

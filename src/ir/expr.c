@@ -286,6 +286,19 @@ bool expr_is_use(const Expr *expr, const void *param)
     return expr->kind == E_PARAM && expr->param == param;
 }
 
+bool expr_is_at(const Expr *expr, const void *none)
+{
+    return expr->kind == E_AT;
+}
+
+bool expr_binds(const Expr *expr, const void *param)
+{
+    for (int i = 0; i < expr->nparam; i++)
+        if (expr->params[i] == param)
+            return true;
+    return expr->kind == E_LET && expr->param == param;
+}
+
 // An index as a sum of one's own, where `at` is the value of i; NULL: it is something else.
 static const Arith *index_at(ArithCtx *ctx, const Expr *e, const Param *i, const Arith *at)
 {
@@ -349,6 +362,14 @@ bool expr_guards(const Expr *expr, int arg)
 bool expr_mentions(const Expr *expr, const Param *param)
 {
     return expr_find(expr, expr_is_use, param);
+}
+
+bool expr_mentions_any(const Expr *expr, const Param *const *param, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (expr_mentions(expr, param[i]))
+            return true;
+    return false;
 }
 
 bool op_decides(Op op, const Type *arg)

@@ -358,6 +358,9 @@ Expr *expr_project(Expr *expr);
 bool expr_is(const Expr *expr, Pattern pattern); // in any number of dimensions
 bool expr_is_op(const Expr *expr, Op op);
 bool expr_is_use(const Expr *expr, const void *param);
+bool expr_is_at(const Expr *expr, const void *none);  // an element of an array
+bool expr_binds(const Expr *expr, const void *param); // a let or a lambda
+bool expr_mentions_any(const Expr *expr, const Param *const *param, int n);
 // reads.c
 // A reduction, of not fewer elements than that as far as is known?
 bool fold_is_long(const Expr *expr, int64_t least);
@@ -365,6 +368,8 @@ bool scan_is_long(const Expr *expr, int64_t least); // the same of a prefix
 bool nest_is_long(const Expr *expr, int64_t least); // of either
 // One of them, or a fold by key. (For expr_find.)
 bool is_nest(const Expr *expr, const void *none);
+// One of them, an operation or a call; likewise.
+bool is_work(const Expr *expr, const void *none);
 bool makes_array(const Expr *expr); // by computing, not in another layout
 // Is what a name stands for read in windows, by columns or for each element of something
 // else?

@@ -47,7 +47,7 @@ bool uses_component(const Expr *expr, const Param *elem, int k)
     return used;
 }
 
-static bool computes_here(const Expr *expr, const void *none)
+bool is_work(const Expr *expr, const void *none)
 {
     return expr->kind == E_OP || expr->kind == E_CALL || is_nest(expr, none);
 }
@@ -56,7 +56,7 @@ bool makes_array(const Expr *expr)
 {
     return expr->kind == E_PATTERN && expr->type->kind == T_ARRAY &&
            pattern_info[expr->pattern].group != G_VIEW && expr->fun &&
-           (expr_find(expr->fun, computes_here, NULL) || is_nest(expr, NULL));
+           (expr_find(expr->fun, is_work, NULL) || is_nest(expr, NULL));
 }
 
 // What is read in an expression: a name, or a component of it if k is not negative.

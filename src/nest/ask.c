@@ -107,14 +107,9 @@ bool is_product(const Expr *map)
            !expr_mentions(map->fun->arg[0]->arg[0], map->fun->params[0]);
 }
 
-static bool is_fold(const Expr *expr, const void *none)
-{
-    return fold_is_long(expr, 0);
-}
-
 bool has_fold(const Expr *expr)
 {
-    return expr_find(expr, is_fold, NULL);
+    return expr_find_pattern(expr, P_REDUCE);
 }
 
 static bool is_product_in(const Expr *expr, const void *none)

@@ -176,22 +176,6 @@ static bool is_own(const OwnNames *own, const Param *param)
     return false;
 }
 
-static bool mentions_own(const OwnNames *own, const Expr *expr)
-{
-    for (int i = 0; i < own->n; i++)
-        if (expr_mentions(expr, own->at[i]))
-            return true;
-    return false;
-}
-
-static bool binds(const Expr *lambda, const void *param)
-{
-    for (int i = 0; lambda->kind == E_LAMBDA && i < lambda->nparam; i++)
-        if (lambda->params[i] == param)
-            return true;
-    return false;
-}
-
 static bool is_matrix(const Expr *expr, const void *none)
 {
     enum { MATRIX_LEAST = 257 };
@@ -209,7 +193,7 @@ static bool is_shared_matrix(const Expr *expr, const void *names)
 {
     const OwnNames *own = names;
     return is_matrix(expr, NULL) && !is_own(own, expr->param) &&
-           !expr_find(own->map->fun, binds, expr->param);
+           !expr_find(own->map->fun, expr_binds, expr->param);
 }
 
 // Is it a product of matrices that are large enough for items to have several of its rows
@@ -233,7 +217,7 @@ int shared_stage(const Expr *map)
             return stage;
         if (e->kind != E_LET)
             break;
-        if (mentions_own(&own, value))
+        if (expr_mentions_any(value, own.at, own.n))
             own.at[own.n++] = e->param;
     }
     return -1;

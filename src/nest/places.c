@@ -45,14 +45,9 @@ static unsigned places_of(const Expr *expr, const Known *known)
     return places;
 }
 
-static bool is_read(const Expr *expr, const void *none)
-{
-    return expr->kind == E_AT;
-}
-
 static bool counts_places(const Expr *in)
 {
-    return expr_is(in, P_ARRAY) && !expr_find(in, is_read, NULL);
+    return expr_is(in, P_ARRAY) && !expr_find(in, expr_is_at, NULL);
 }
 
 // A name for the elements of an array, or for a value; own: the places that it adds.

@@ -308,15 +308,6 @@ Expr *rule_mapNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
 
 // The start value apart from the fold ----------------------------------------------------
 
-// Is it that number, perhaps of another type?
-static bool is_number(const Expr *e, double number)
-{
-    while (e->kind == E_OP && e->narg == 1 && e->type->kind == T_SCALAR &&
-           e->op == op_cast(e->type->scalar))
-        e = e->arg[0];
-    return e->kind == E_LITERAL && e->number == number;
-}
-
 // The operation by which component i of a fold adds up or multiplies, or the only one;
 // number: what it begins with if nothing is there.
 static bool adds_to(const Expr *f, int i, Op *op, int *number)
@@ -338,8 +329,10 @@ static Expr *start_apart(Rewrite *rw, const Expr *at, int i, Param *found, Expr 
     Expr *result = i < 0 ? use(rw, found) : expr_get(rw->ir, use(rw, found), i);
     Op op;
     int number;
+    double begins;
     *start = start_value(rw, init);
-    if (!adds_to(at->fun, i, &op, &number) || is_number(init, number))
+    if (!adds_to(at->fun, i, &op, &number) ||
+        (is_number(init, &begins) && begins == number))
         return result;
     const Type *type = i < 0 ? at->fun->arg[0]->type : at->fun->arg[0]->type->item[i];
     Expr *own = *start;

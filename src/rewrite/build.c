@@ -118,21 +118,13 @@ Expr *call_all(Rewrite *rw, const Expr *lambda, const Expr *const *value)
         expr_replace_all(rw->ir, lambda->arg[0], lambda->params, value, lambda->nparam));
 }
 
-static bool mentions_one(const Expr *expr, Param *const *name, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (expr_mentions(expr, name[i]))
-            return true;
-    return false;
-}
-
 Expr *rest_with(Rewrite *rw, const Expr *rest, Param *const *name, const Expr *const *value,
                 int n)
 {
     if (rest->kind != E_LET)
         return expr_replace_all(rw->ir, rest, name, value, n);
     Expr *first = rest->arg[0];
-    if (mentions_one(first, name, n))
+    if (expr_mentions_any(first, (const Param *const *)name, n))
         first = expr_replace_all(rw->ir, first, name, value, n);
     return expr_let(rw->ir, rest->param, first,
                     rest_with(rw, rest->arg[1], name, value, n));

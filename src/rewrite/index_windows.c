@@ -49,7 +49,7 @@ static int window_of(BesideReads *x, const Expr *base)
     for (int i = 0; i < x->n; i++)
         if (expr_equal(x->base[i], base))
             return i;
-    if (name->kind != E_PARAM || expr_find(x->body, binds_param, name->param) ||
+    if (name->kind != E_PARAM || expr_find(x->body, expr_binds, name->param) ||
         x->n + DIMS_MAX >= PARTS_MAX)
         return -1;
     window->all = 1;

@@ -78,10 +78,7 @@ typedef struct {
 // Does it hold outside of the function too?
 static bool is_closed(const Indexed *x, const Expr *e)
 {
-    for (int i = 0; i < x->nbound; i++)
-        if (expr_mentions(e, x->bound[i]))
-            return false;
-    return !expr_mentions(e, x->index);
+    return !expr_mentions_any(e, x->bound, x->nbound) && !expr_mentions(e, x->index);
 }
 
 // The array with axis `axis` first, and the others in their order.

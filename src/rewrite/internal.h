@@ -105,9 +105,10 @@ Expr *map_of_item(Rewrite *rw, const Expr *map, int i);
 // match.c
 bool is_threads(Pattern p);         // mapGlb, mapWrg, mapLcl
 bool is_counting(const Expr *expr); // indexed.c: an array of its places, 0, 1, 2, ...
-// product.c: does the expression, a let or a lambda, bind the param?
-bool binds_param(const Expr *expr, const void *param);
 bool divides(Rewrite *rw, int64_t n, const Arith *len);
+bool has_constants(const Expr *pattern); // all its numbers are
+// Is it a literal, perhaps of another type? Then the number.
+bool is_number(const Expr *e, double *number);
 // Of \a e -> a o g(e), or g(e) o a: which argument g(e) is; else -1. i: of that component
 // of a function of tuples, (..., a.i o g(e), ...); -1: of all.
 int combined(const Expr *f, int i);

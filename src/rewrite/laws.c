@@ -23,27 +23,20 @@ enum { PARAMS_MOST = ELEMENTS * LEAVES_MOST + FREE_MOST };
 typedef struct {
     Param *at[FREE_MOST];
     int n;
-    VEC(const Param *) bound;
-    Arena *arena;
 } Free;
 
-static bool find_free(Free *f, const Expr *expr)
+static bool find_free(Free *f, const Expr *expr, const Expr *all)
 {
     if (expr->kind == E_PATTERN)
         return false;
-    for (int i = 0; expr->kind == E_LAMBDA && i < expr->nparam; i++)
-        VEC_PUSH(f->arena, &f->bound, expr->params[i]);
-    if (expr->kind == E_LET)
-        VEC_PUSH(f->arena, &f->bound, expr->param);
-    if (expr->kind == E_PARAM &&
-        !list_has((Param **)f->bound.at, f->bound.len, expr->param) &&
+    if (expr->kind == E_PARAM && !expr_find(all, expr_binds, expr->param) &&
         !list_has(f->at, f->n, expr->param)) {
         if (f->n == FREE_MOST || !expr->param->type || type_holds_array(expr->param->type))
             return false;
         f->at[f->n++] = expr->param;
     }
     for (int i = 0; i < expr->narg; i++)
-        if (!find_free(f, expr->arg[i]))
+        if (!find_free(f, expr->arg[i], all))
             return false;
     return true;
 }
@@ -243,9 +236,10 @@ static Expr *of_leaves(Rewrite *rw, const Expr *sample, Param *const *elem,
 static bool parts_agree(Rewrite *rw, const Expr *fold, const Expr *sample)
 {
     Arena *arena = rw->ir->arena;
-    Free free = {.arena = arena};
-    if (!find_free(&free, fold->fun) || !find_free(&free, fold->arg[0]) ||
-        (sample && !find_free(&free, sample)))
+    Free free = {.n = 0};
+    if (!find_free(&free, fold->fun, fold->fun) ||
+        !find_free(&free, fold->arg[0], fold->arg[0]) ||
+        (sample && !find_free(&free, sample, sample)))
         return false;
     const Type *elem_type = data_of(fold)->type->elem;
     Param *param[PARAMS_MOST], *elem[ELEMENTS];

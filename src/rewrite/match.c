@@ -53,6 +53,23 @@ bool divides(Rewrite *rw, int64_t n, const Arith *len)
     return n > 0 && missing(rw, len, n) == num(rw, 0);
 }
 
+bool has_constants(const Expr *pattern)
+{
+    for (int k = 0; k < pattern->nnum; k++)
+        if (!arith_is_const(pattern->num[k], NULL))
+            return false;
+    return true;
+}
+
+bool is_number(const Expr *e, double *number)
+{
+    while (e->kind == E_OP && e->narg == 1 && e->type->kind == T_SCALAR &&
+           e->op == op_cast(e->type->scalar))
+        e = e->arg[0];
+    *number = e->number;
+    return e->kind == E_LITERAL;
+}
+
 int combined(const Expr *f, int i)
 {
     const Expr *body = i >= 0 && f->arg[0]->kind == E_TUPLE ? f->arg[0]->arg[i] : f->arg[0];

@@ -21,7 +21,7 @@ static void note_name(OuterNames *names, Param *param, bool window)
     int i = 0;
     while (i < names->n && names->at[i] != param)
         i++;
-    if (i == PARTS_MAX || expr_find(names->body, binds_param, param))
+    if (i == PARTS_MAX || expr_find(names->body, expr_binds, param))
         return;
     names->at[i] = param;
     names->window[i] |= window;

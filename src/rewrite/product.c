@@ -265,19 +265,11 @@ static void find_bound(Staging *s, const Expr *at, const Expr *body)
     expr_each(body, note_bound, s);
 }
 
-bool binds_param(const Expr *expr, const void *param)
-{
-    for (int i = 0; i < expr->nparam; i++)
-        if (expr->params[i] == param)
-            return true;
-    return expr->kind == E_LET && expr->param == param;
-}
-
 static bool varies_by_item(const Staging *s, const Expr *expr)
 {
     for (int i = 0; i < s->bound.len; i++)
         if (expr_mentions(expr, s->bound.at[i]) &&
-            !expr_find(expr, binds_param, s->bound.at[i]))
+            !expr_find(expr, expr_binds, s->bound.at[i]))
             return true;
     return false;
 }
@@ -294,11 +286,6 @@ static const Expr *row_of(const Staging *s, const Expr *expr)
     for (int i = 0; i < expr->narg && !found; i++)
         found = row_of(s, expr->arg[i]);
     return expr->fun && !found ? row_of(s, expr->fun) : found;
-}
-
-static bool reads(const Expr *expr, const void *none)
-{
-    return expr->kind == E_AT;
 }
 
 // Element k of the row, which there is whatever else holds.
@@ -322,7 +309,7 @@ static const Expr *row_access(const Staging *s, const Expr *expr, bool guarded, 
     if (!pick || (guarded && !is_element(s, expr, pick)))
         return NULL;
     *from = with_name(s->rw, copy_of(s->rw, expr), pick, s->row);
-    return expr_find(*from, reads, NULL) && !varies_by_item(s, *from) ? pick : NULL;
+    return expr_find(*from, expr_is_at, NULL) && !varies_by_item(s, *from) ? pick : NULL;
 }
 
 static int find_operand(const Staging *s, const Param *array, const Expr *from)

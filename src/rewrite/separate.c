@@ -64,14 +64,6 @@ static int64_t step_of(const Expr *slide, int axis)
     return MIN(step, length_of(slide, axis));
 }
 
-static bool has_constants(const Expr *slide)
-{
-    for (int k = 0; k < slide->nnum; k++)
-        if (!arith_is_const(slide->num[k], NULL))
-            return false;
-    return true;
-}
-
 // Sets the axis that goes apart or has runs. Returns how many elements less are folded
 // then, for each that the first map makes.
 static int64_t saved(Separable *s, const Expr *slide)
@@ -270,14 +262,6 @@ static Expr *mapped(Rewrite *rw, const Expr *expr, const Param *element, int k, 
     const Param *own = expr->fun->params[0];
     return type_holds_array(own->type) ? mapped(rw, body, own, -1, c)
                                        : call_all(rw, expr->fun, (const Expr *[]){c});
-}
-
-static bool is_number(const Expr *e, double *number)
-{
-    if (e->kind == E_OP && e->narg == 1 && e->op == op_cast(e->type->scalar))
-        e = e->arg[0];
-    *number = e->number;
-    return e->kind == E_LITERAL;
 }
 
 // f(a, b), or which of them that is.

@@ -122,7 +122,7 @@ static int count_parts(const Expr *expr, const Param *made, int k)
 
 static bool is_bound_in(const Expr *expr, const void *body)
 {
-    return expr->kind == E_PARAM && expr_find(body, binds_param, expr->param);
+    return expr->kind == E_PARAM && expr_find(body, expr_binds, expr->param);
 }
 
 static const Expr *find_fold(const Expr *expr, const Param *made, int k)

@@ -6,18 +6,10 @@
 
 #include "rewrite/internal.h"
 
-static bool constant_window(const Expr *slide)
-{
-    for (int i = 0; i < slide->nnum; i++)
-        if (!arith_is_const(slide->num[i], NULL))
-            return false;
-    return true;
-}
-
 static bool walks(const Expr *at)
 {
     return expr_is(at, P_MAP) && is_dims(at->arg[0], P_SLIDE, at->dims) &&
-           constant_window(at->arg[0]) && !expr_find_pattern(at->fun, P_MAPLCL) &&
+           has_constants(at->arg[0]) && !expr_find_pattern(at->fun, P_MAPLCL) &&
            !expr_find_pattern(at->fun, P_MAPGLB) && !expr_find_pattern(at->fun, P_MAPWRG);
 }
 

@@ -326,6 +326,13 @@ static void put_scope(Printer *p, const Stm *loop)
     p->indent--;
 }
 
+static void put_iteration(Printer *p, const Stm *loop)
+{
+    put_scope(p, loop);
+    put_braced(p, &loop->body);
+    put_line(p, "}");
+}
+
 // Iterations as lanes, each of which has its own of the variables that they carry; where
 // the target cannot say so, their order does not matter.
 static void put_simd(Printer *p, const Stm *loop)
@@ -357,9 +364,7 @@ static void put_plain_loop(Printer *p, const Stm *stm)
         put_line(p, "%s", p->target->regroups);
         p->indent--;
     }
-    put_scope(p, stm);
-    put_braced(p, &stm->body);
-    put_line(p, "}");
+    put_iteration(p, stm);
 }
 
 // Where all threads have as many iterations these are counted, so that a compiler knows how
@@ -377,9 +382,7 @@ static bool put_counted_loop(Printer *p, const Stm *stm)
     put_id_value(p, stm->loop, stm->dim);
     put_line(p, ";");
     p->indent--;
-    put_scope(p, stm);
-    put_braced(p, &stm->body);
-    put_line(p, "}");
+    put_iteration(p, stm);
     return true;
 }
 
@@ -389,9 +392,7 @@ static void put_strided_loop(Printer *p, const Stm *stm)
         return;
     put_loop_head(p, stm, true);
     put_form(p, " += %i) {\n", stm->threads);
-    put_scope(p, stm);
-    put_braced(p, &stm->body);
-    put_line(p, "}");
+    put_iteration(p, stm);
 }
 
 // A loop of the same dimension, extent and depth as an earlier one has the same variable.

@@ -84,14 +84,13 @@ static bool is_written(const Strips *s, const Buffer *buffer)
            !kernel_only_reads(s->kernel, buffer);
 }
 
-static void note_loads(Strips *s, const KExpr *e)
+static void note_load(const KExpr *e, void *user)
 {
+    Strips *s = user;
     const bool ahead = !e->side || may_go_ahead(s->ctx, e);
     if (e->kind == K_LOAD && e->type->kind == T_SCALAR && !is_written(s, e->buffer) &&
         (ahead || arith_is_const(e->buffer->count, NULL)))
         note(s, true, e->buffer, e->arith, !ahead);
-    for (int i = 0; i < kexpr_args(e); i++)
-        note_loads(s, e->arg[i]);
 }
 
 // a: NULL: none.
@@ -111,8 +110,7 @@ static void note_block(Strips *s, const Block *block)
         bool store = stm->kind == ST_STORE;
         s->ok &= store || stm->kind == ST_DECL || stm->kind == ST_ASSIGN ||
                  stm->kind == ST_ARRAY || stm->kind == ST_IF;
-        if (stm->value)
-            note_loads(s, stm->value);
+        kexpr_each(stm->value, note_load, s);
         if (store && stm->buffer->space == MEM_GLOBAL && !stm->atomic &&
             stm->value->type->kind == T_SCALAR)
             note(s, false, stm->buffer, stm->index, false);

@@ -487,22 +487,18 @@ int64_t kernel_local_bytes(const Kernel *kernel)
     return bytes;
 }
 
-static int64_t private_bytes(const Block *block)
+static void add_private(Stm *stm, void *user)
 {
-    int64_t bytes = 0;
-    VEC_EACH(const Stm *, stm, block) {
-        int64_t more =
-            stm->kind == ST_ARRAY ? buffer_bytes(stm->buffer) : private_bytes(&stm->body);
-        bytes += MIN(more, INT64_MAX / 2 - bytes);
-        more = private_bytes(&stm->other);
-        bytes += MIN(more, INT64_MAX / 2 - bytes);
-    }
-    return bytes;
+    int64_t *bytes = user;
+    if (stm->kind == ST_ARRAY)
+        *bytes += MIN(buffer_bytes(stm->buffer), INT64_MAX / 2 - *bytes);
 }
 
 int64_t kernel_private_bytes(const Kernel *kernel)
 {
-    return private_bytes(&kernel->body);
+    int64_t bytes = 0;
+    block_each(&kernel->body, add_private, &bytes);
+    return bytes;
 }
 
 static bool waits_inside(const Block *block, bool inside)

@@ -50,13 +50,11 @@ static int parts_of_type(const Type *type)
     return type->kind == T_TUPLE ? type->n : 1;
 }
 
-// Which component of the parameter an expression is; -1: none.
+// Which component of the parameter an expression is; less than 0: none.
 static int component_of(const Expr *expr, const Param *param)
 {
-    bool tuple = param->type->kind == T_TUPLE;
-    if (tuple && expr->kind == E_GET && expr_is_use(expr->arg[0], param))
-        return expr->index;
-    return !tuple && expr_is_use(expr, param) ? 0 : -1;
+    const int k = element_component(expr, param); // -1: all of it
+    return param->type->kind == T_TUPLE ? k : k + 1;
 }
 
 static bool find_places(ColumnFold *c, const Type *row, const Arith *len)

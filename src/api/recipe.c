@@ -615,15 +615,7 @@ static bool run_launch(const Loaded *loaded, void *queue, const JobLaunch *from,
     AUTO_FREE int32_t *room = xcalloc((size_t)from->narg + 1, sizeof *room);
     AutoArena *arena = arena_new();
     set_args(loaded, from, lent, arg, room, arena);
-    DeviceLaunch launch = {.kernel = from->kernel,
-                           .local_bytes = (size_t)from->local_bytes,
-                           .follows = from->follows,
-                           .narg = from->narg,
-                           .arg = arg};
-    for (int d = 0; d < 3; d++) {
-        launch.global[d] = (size_t)from->global[d];
-        launch.local[d] = (size_t)from->local[d];
-    }
+    DeviceLaunch launch = job_launch(from, arg);
     DeviceStatus status =
         loaded->kind->enqueue(loaded->device, loaded->module, queue, &launch, 1, log);
     return status == DEV_OK;

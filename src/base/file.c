@@ -128,17 +128,20 @@ static bool is_special(const char *path)
     return stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
 }
 
+// Whether all went well, this too; errno is that of the first failure.
+static bool close_written(FILE *f, bool ok)
+{
+    int saved = errno;
+    if (f && fclose(f) != 0 && ok)
+        return false;
+    errno = saved;
+    return ok;
+}
+
 static bool write_special(const char *path, const void *bytes, size_t len)
 {
     FILE *f = fopen(path, "wb");
-    bool ok = f && fwrite(bytes, 1, len, f) == len;
-    int saved = errno;
-    if (f && fclose(f) != 0 && ok) {
-        saved = errno;
-        ok = false;
-    }
-    errno = saved;
-    return ok;
+    return close_written(f, f && fwrite(bytes, 1, len, f) == len);
 }
 
 // A new file beside path, by a name that nobody can foresee: in a folder that others may
@@ -163,16 +166,9 @@ bool file_write(const char *path, const void *bytes, size_t len)
         return write_special(path, bytes, len);
     AutoBuf temp = buf_new();
     FILE *f = open_beside(path, &temp);
-    bool ok = f && write_all(f, bytes, len);
+    bool ok =
+        close_written(f, f && write_all(f, bytes, len)) && rename(temp.text, path) == 0;
     int saved = errno;
-    if (f && fclose(f) != 0 && ok) {
-        saved = errno;
-        ok = false;
-    }
-    if (ok && rename(temp.text, path) != 0) {
-        saved = errno;
-        ok = false;
-    }
     if (f && !ok)
         unlink(temp.text);
     errno = saved;

@@ -289,6 +289,16 @@ static const DeviceInfo *opencl_info(const Device *device)
 
 // Buffers -----------------------------------------------------------------------------
 
+// What a call made, if its code says so.
+static Mem *mem_of(cl_mem mem, cl_int code, const char *call, size_t bytes, Buf *log)
+{
+    if (!succeeds(code, call, log))
+        return NULL;
+    Mem *made = xmalloc(sizeof *made);
+    *made = (Mem){.mem = mem, .bytes = bytes};
+    return made;
+}
+
 static Mem *opencl_mem_new(Device *device, size_t bytes, Buf *log)
 {
     if (bytes > (size_t)device->info.alloc_bytes) {
@@ -299,11 +309,7 @@ static Mem *opencl_mem_new(Device *device, size_t bytes, Buf *log)
     cl_int code;
     cl_mem mem =
         clCreateBuffer(device->context, CL_MEM_READ_WRITE, MAX(bytes, 1), NULL, &code);
-    if (!succeeds(code, "clCreateBuffer", log))
-        return NULL;
-    Mem *made = xmalloc(sizeof *made);
-    *made = (Mem){.mem = mem, .bytes = bytes};
-    return made;
+    return mem_of(mem, code, "clCreateBuffer", bytes, log);
 }
 
 static Mem *opencl_part_new(Device *device, Mem *of, size_t offset, size_t bytes, Buf *log)
@@ -312,11 +318,7 @@ static Mem *opencl_part_new(Device *device, Mem *of, size_t offset, size_t bytes
     const cl_buffer_region region = {offset, MAX(bytes, 1)};
     cl_mem mem = clCreateSubBuffer(of->mem, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
                                    &region, &code);
-    if (!succeeds(code, "clCreateSubBuffer", log))
-        return NULL;
-    Mem *made = xmalloc(sizeof *made);
-    *made = (Mem){.mem = mem, .bytes = bytes};
-    return made;
+    return mem_of(mem, code, "clCreateSubBuffer", bytes, log);
 }
 
 // Channel types by kind and bytes; integers are read as such, never as fractions of one.
@@ -410,11 +412,7 @@ static Mem *opencl_mem_wrap(Device *device, void *data, size_t bytes, Buf *log)
         return NULL;
     cl_mem mem = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
                                 bytes, data, &code);
-    if (!succeeds(code, "clCreateBuffer", log))
-        return NULL;
-    Mem *made = xmalloc(sizeof *made);
-    *made = (Mem){.mem = mem, .bytes = bytes};
-    return made;
+    return mem_of(mem, code, "clCreateBuffer", bytes, log);
 }
 
 static void opencl_mem_free(Device *device, Mem *mem)

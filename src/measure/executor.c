@@ -373,18 +373,9 @@ static DeviceLaunch device_launch(const Executor *executor, PreparedJob *prepare
                                   const JobLaunch *from)
 {
     DeviceArg *arg = NEW_ARRAY(prepared->arena, DeviceArg, from->narg);
-    DeviceLaunch launch = {.kernel = from->kernel,
-                           .local_bytes = (size_t)from->local_bytes,
-                           .follows = from->follows,
-                           .narg = from->narg,
-                           .arg = arg};
     for (int i = 0; i < from->narg; i++)
         arg[i] = device_arg(executor, prepared, &from->arg[i]);
-    for (int i = 0; i < 3; i++) {
-        launch.global[i] = (size_t)from->global[i];
-        launch.local[i] = (size_t)from->local[i];
-    }
-    return launch;
+    return job_launch(from, arg);
 }
 
 static bool is_passed(const Job *job, int buffer)

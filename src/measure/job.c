@@ -40,3 +40,17 @@ void job_names(const Job *job, Arena *arena, DeviceText *text)
                 add_name(text, list, job_symbol(&launch->arg[k], arena));
     }
 }
+
+DeviceLaunch job_launch(const JobLaunch *from, const DeviceArg *arg)
+{
+    DeviceLaunch launch = {.kernel = from->kernel,
+                           .local_bytes = (size_t)from->local_bytes,
+                           .follows = from->follows,
+                           .narg = from->narg,
+                           .arg = arg};
+    for (int d = 0; d < 3; d++) {
+        launch.global[d] = (size_t)from->global[d];
+        launch.local[d] = (size_t)from->local[d];
+    }
+    return launch;
+}

@@ -165,6 +165,8 @@ typedef struct {
 
 // job.c: the names that the compiler is to keep; memory of the arena.
 void job_names(const Job *job, Arena *arena, DeviceText *text);
+// A launch for a device, whose arguments are given.
+DeviceLaunch job_launch(const JobLaunch *launch, const DeviceArg *arg);
 const char *job_symbol(const JobArg *arg, Arena *arena); // ARG_SYMBOL: among those names
 bool job_reads(const JobArg *arg);                       // is it one, or in one?
 

@@ -186,8 +186,8 @@ def draw(x, folder):
 
 
 def as_written(data, size, folder):
-    """The rows of the data at the size that today's rules still make, in two files: with features of kernels, as they
-    are, and with those of expressions as they are written."""
+    """The rows of the data at the size whose expressions today's rules still make, in two files: with features of kernels,
+    as they were, and with those of expressions as they are written."""
     lines = read_bytes(data).decode().splitlines(keepends=True)
     table = list(csv.reader(line for line in lines if not line.startswith("#")))
     programs = list(dict.fromkeys(row[0] for row in table[1:] if row[1] == size))
@@ -220,8 +220,8 @@ def expressions(data, size):
             rows.append([name, number(nan(s["pearson"]), 3), number(nan(s["model_runs"]), 1),
                          number(nan(s["median_model_runs"]), 1), number(nan(s["random_runs"]), 1),
                          number(nan(s["fewer_runs"]), 1), f"{told.index('cache_lines') + 1} of {len(told)}"])
-    print_table(rows, f"Size {size}: {kept} of {of} rows, each program left out of training; of the others the rules "
-                      "or the compiler make another kernel today")
+    print_table(rows, f"Size {size}: {kept} of {of} rows, each program left out of training" +
+                ("; of the others the rules make another expression today" if kept < of else ""))
 
 
 def main(arguments):

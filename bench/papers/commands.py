@@ -6,7 +6,7 @@
   commands.py run [WORD]    runs those that contain the word (default: all), and prints how long each took, also in processor
                             time, and how many lines it printed; ends with 1 if one failed or printed nothing
 
-A command is what stands in backticks in the third column and begins with forewarp, bench/, build/test/ or sh. FOLDER is
+A command is what stands in backticks in the third column and begins with forewarp, bench/, build/test/, tools/ or sh. FOLDER is
 replaced by a temporary folder. FOREWARP names the program; default build/forewarp."""
 
 import glob
@@ -21,7 +21,7 @@ import time
 from common import ROOT, fail, program
 
 PAGES = ("features", "stencils", "two-stage", "counts", "fusion")
-BEGINS = ("forewarp ", "bench/", "build/test/", "sh ")
+BEGINS = ("forewarp ", "bench/", "build/test/", "tools/", "sh ")
 
 
 def commands(page):
@@ -40,7 +40,7 @@ def commands(page):
 
 def missing(command):
     """Files of the repository that it names and that are not there; what was built is no matter."""
-    words = [word for word in command.split() if word.startswith(("bench/", "data/", "examples/", "templates/"))]
+    words = [word for word in command.split() if word.startswith(("bench/", "data/", "examples/", "templates/", "test/", "tools/"))]
     return [word for word in words if not glob.glob(os.path.join(ROOT, word))]
 
 

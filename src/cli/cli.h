@@ -73,7 +73,8 @@ bool cli_refuse(Options *o, const char *what, uint64_t options);
 // the command, as far as the command line tells.
 bool cli_allows(Options *o);
 
-enum { CLI_LIST_MAX = 64 };
+// Of options; of --in and -o: as many as a script may have.
+enum { CLI_LIST_MAX = 64, CLI_ARRAYS_MAX = 1024 };
 
 // What the command line said; strings are the command line's own.
 struct Options {
@@ -106,9 +107,9 @@ struct Options {
     int64_t samples;
     bool device_given;
     Math math;
-    const char *in_name[CLI_LIST_MAX], *in_file[CLI_LIST_MAX];
+    const char *in_name[CLI_ARRAYS_MAX], *in_file[CLI_ARRAYS_MAX];
     int nin;
-    const char *out[CLI_LIST_MAX];
+    const char *out[CLI_ARRAYS_MAX];
     int nout;
     const char *completion;
     unsigned extra; // a bit each of Extra

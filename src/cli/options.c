@@ -111,7 +111,7 @@ static bool parse_objective(Options *o, char *text)
 // Where nothing goes to several files, the second would be taken for written.
 static bool parse_out(Options *o, char *text)
 {
-    if (o->nout == CLI_LIST_MAX)
+    if (o->nout == CLI_ARRAYS_MAX)
         return wrong(o, "too many outputs", text);
     int command = 1 << (int)(o->command - commands);
     if (!(command & (FOR_EMIT | FOR_WISDOM | FOR_REPORT)) && strcmp(text, "-") == 0)
@@ -142,7 +142,7 @@ static bool parse_device(Options *o, char *text)
 static bool parse_in(Options *o, char *text)
 {
     char *eq = strchr(text, '=');
-    if (!eq || eq == text || !eq[1] || o->nin == CLI_LIST_MAX)
+    if (!eq || eq == text || !eq[1] || o->nin == CLI_ARRAYS_MAX)
         return wrong(o, "--in takes NAME=FILE", text);
     *eq = 0;
     o->in_name[o->nin] = text;

@@ -11,24 +11,21 @@
 
 static bool is_element(const Type *type)
 {
-    int64_t words = 1;
-    for (; type->kind == T_ARRAY; type = type->elem) {
-        if (!arith_is_const(type->len, NULL) || type->len->value > ELEM_WORDS_MAX)
+    if (type_words(type) > ELEM_WORDS_MAX)
+        return false;
+    for (; type->kind == T_ARRAY; type = type->elem)
+        if (!arith_is_const(type->len, NULL))
             return false;
-        words *= type->len->value;
-        if (words > ELEM_WORDS_MAX)
-            return false;
-    }
-    return type->kind == T_SCALAR && type->scalar == S_FLOAT;
+    return type_is_scalar(type);
 }
 
 static bool set_type(Elementary *f, int i, const Type *type, Diags *diags)
 {
     if (!is_element(type))
         return diag_error(diags, f->span, "F003",
-                          "`%s`: elements are `float` or arrays of it with constant "
-                          "lengths",
-                          f->name);
+                          "`%s`: elements are scalars or arrays of them with constant "
+                          "lengths, of at most %d words",
+                          f->name, ELEM_WORDS_MAX);
     f->type[i] = type;
     f->words[i] = type_words(type);
     return true;
@@ -68,24 +65,39 @@ static void count_threads(Elementary *f)
     }
 }
 
-Elementary *define_function(Script *script, const Program *program, const Function *def,
-                            Diags *diags)
+// What computes one component of the result and those behind it.
+static Elementary *define_from(Script *script, const Program *program, const Function *def,
+                               int part, Diags *diags)
 {
+    const Type *result = def->result;
+    bool tuple = result->kind == T_TUPLE;
     Elementary *f = NEW_OF(script->arena, Elementary, .name = def->name, .span = def->span,
-                           .def = def, .program = program);
-    if (def->nparam < 1 || def->nparam > ARITY_MAX)
-        return diag_null(diags, def->span, "F006", "a function has 1 to %d parameters",
-                         ARITY_MAX);
-    f->nparam = def->nparam;
+                           .def = def, .program = program, .nparam = def->nparam,
+                           .part = part, .parts = tuple ? result->n : 1);
     for (int i = 0; i < f->nparam; i++) {
         f->param[i] = def->params[i]->name;
         if (!set_type(f, i, def->params[i]->type, diags))
             return NULL;
     }
-    if (!set_type(f, f->nparam, def->result, diags) || !is_known(program, def, diags))
+    if (!set_type(f, f->nparam, tuple ? result->item[part] : result, diags))
         return NULL;
     count_threads(f);
-    return f;
+    if (part + 1 < f->parts)
+        f->next = define_from(script, program, def, part + 1, diags);
+    return part + 1 < f->parts && !f->next ? NULL : f;
+}
+
+Elementary *define_function(Script *script, const Program *program, const Function *def,
+                            Diags *diags)
+{
+    bool tuple = def->result->kind == T_TUPLE;
+    if (def->nparam < 1 || def->nparam > ARITY_MAX ||
+        (tuple && def->result->n > ARITY_MAX))
+        return diag_null(diags, def->span, "F006",
+                         "a function has 1 to %d parameters, and at most %d results",
+                         ARITY_MAX, ARITY_MAX);
+    return is_known(program, def, diags) ? define_from(script, program, def, 0, diags)
+                                         : NULL;
 }
 
 // Generic definitions -------------------------------------------------------------------
@@ -136,12 +148,12 @@ static bool match_type(Match *m, const Type *want, const Type *have)
     return want->kind == T_SCALAR && have->kind == T_SCALAR;
 }
 
-static const Elementary *find_instance(const Script *script, const char *name,
-                                       const Type *const *type, int n)
+static const Elementary *find_instance(const Script *script, const Statement *call,
+                                       const Type *const *type)
 {
     VEC_EACH(const Elementary *, f, &script->instances) {
-        bool same = strcmp(f->name, name) == 0 && f->nparam == n;
-        for (int k = 0; k < n && same; k++)
+        bool same = strcmp(f->name, call->function.text) == 0 && f->nparam == call->n;
+        for (int k = 0; k < call->n && same; k++)
             same = type_equal(script->ir->arith, f->type[k], type[k]);
         if (same)
             return f;
@@ -165,10 +177,12 @@ static const Elementary *instantiate(Script *script, const Generic *g, Match *m,
     BUG("a definition that is not in its program");
 }
 
-const Elementary *script_instance(Script *script, const Name *name, const Type *const *type,
-                                  int n, Diags *diags)
+const Elementary *script_instance(Script *script, const Statement *call,
+                                  const Type *const *type, Diags *diags)
 {
-    const Elementary *known = find_instance(script, name->text, type, n);
+    const Name *name = &call->function;
+    const int n = call->n;
+    const Elementary *known = find_instance(script, call, type);
     if (known)
         return known;
     for (int i = script->generics.len - 1; i >= 0; i--) { // the script's own first

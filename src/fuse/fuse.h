@@ -37,7 +37,8 @@ enum {
 // that its result is known when its kernel ends; what stands alone shares no kernel.
 typedef enum { FUNCTION_MAP, FUNCTION_SUM, FUNCTION_ALONE } FunctionKind;
 
-typedef struct {
+typedef struct Elementary Elementary;
+struct Elementary {
     FunctionKind kind;
     bool folds; // for each element that a map makes
     const char *name;
@@ -48,9 +49,11 @@ typedef struct {
     int words[ARITY_MAX + 1];
     const Function *def;    // of a map
     const Program *program; // that the def is in
+    int part, parts;        // of a def whose result is a tuple: which component, of how many
+    Elementary *next;       // that computes the next
     int nimpl;              // implementations, the paper's: by how many threads an
     int threads[IMPLS_MAX]; // instance, which share the leading dimensions of the result
-} Elementary;
+};
 
 // Calls of one part, by their numbers in the script: first + v for bit v.
 typedef struct {

@@ -53,11 +53,23 @@ static void take_funs(ProgramMaking *m, const Program *from)
     }
 }
 
-// The definition's body, its parameters being these.
-static Expr *body_of(ProgramMaking *m, const Function *def, Expr *const *arg)
+// The component of a tuple, below the names that it needs.
+static Expr *part_of(Ir *ir, Expr *tuple, int part)
 {
-    return expr_replace_all(m->ir, def->body, def->params, (const Expr *const *)arg,
-                            def->nparam);
+    if (tuple->kind == E_LET)
+        tuple->arg[1] = part_of(ir, tuple->arg[1], part);
+    else
+        tuple = tuple->kind == E_TUPLE ? tuple->arg[part] : expr_get(ir, tuple, part);
+    return tuple;
+}
+
+// What the function computes of these arguments.
+static Expr *body_of(ProgramMaking *m, const Elementary *f, Expr *const *arg)
+{
+    const Function *def = f->def;
+    Expr *body = expr_replace_all(m->ir, def->body, def->params, (const Expr *const *)arg,
+                                  def->nparam);
+    return f->parts > 1 ? part_of(m->ir, body, f->part) : body;
 }
 
 static Expr *map_of(ProgramMaking *m, const Call *call)
@@ -78,7 +90,7 @@ static Expr *map_of(ProgramMaking *m, const Call *call)
         arg[k] = n == 1 ? element : expr_get(m->ir, element, nlist);
         list[nlist++] = whole;
     }
-    Expr *body = body_of(m, f->def, arg);
+    Expr *body = body_of(m, f, arg);
     return n ? pattern(m, P_MAP, 1, lambda(m, each, NULL, body),
                        (Expr *[]){zip_of(m, list, n, 1)}, 1)
              : body;
@@ -102,7 +114,7 @@ static Expr *sum_of_arrays(ProgramMaking *m, const Type *type, Param *a, Param *
 static Expr *zeros(ProgramMaking *m, const Type *type)
 {
     if (type->kind != T_ARRAY)
-        return expr_literal(m->ir, 0, true);
+        return expr_literal(m->ir, 0, false);
     return expr_pattern(m->ir, P_ARRAY, 1, 0, &type->len,
                         lambda(m, param_new(m->ir, "i", NULL), NULL, zeros(m, type->elem)),
                         NULL, 0);

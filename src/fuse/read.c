@@ -11,6 +11,7 @@
 
 #include "ir/names.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct {
@@ -116,10 +117,7 @@ enum { WORDS_MAX = 1 << 20 };
 
 int type_words(const Type *type)
 {
-    int64_t words = 1;
-    for (; type->kind == T_ARRAY; type = type->elem)
-        words *= type->len->value;
-    return (int)words;
+    return (int)fmin(ceil(type_bytes(type, NULL, NULL) / 4), WORDS_MAX);
 }
 
 static const TypeName *find_type(const ScriptReader *r, const char *name)
@@ -151,30 +149,26 @@ static int take_length(ScriptReader *r)
 static const Type *take_type(ScriptReader *r)
 {
     int len[8], n = 0;
-    int64_t words = 1;
     Ir *ir = r->script->ir;
+    Span span = look(r)->span;
     while (n < COUNTOF(len) && accept(r, TOK_LBRACKET)) {
-        Span span = look(r)->span;
-        len[n] = take_length(r);
-        words *= MAX(len[n], 1);
-        if (!r->failed && (len[n] < 1 || words > ELEM_WORDS_MAX)) {
-            diag_error(r->diags, span, "F002",
-                       "an element has 1 to %d words: divide it into instances",
-                       ELEM_WORDS_MAX);
-            r->failed = true;
-        }
-        n++;
+        len[n++] = take_length(r);
         need(r, TOK_RBRACKET);
     }
-    Name scalar = take_name(r, "`float`");
-    if (!r->failed && strcmp(scalar.text, "float") != 0) {
-        diag_error(r->diags, scalar.span, "F003",
-                   "elements consist of `float`, not of `%s`", scalar.text);
-        r->failed = true;
-    }
-    const Type *type = type_scalar(S_FLOAT);
+    Name scalar = take_name(r, "a type such as `float`");
+    const Type *type = name_is_type(scalar.text);
+    if (!r->failed && !type)
+        r->failed = !diag_error(r->diags, scalar.span, "F003",
+                                "elements consist of scalars such as `float` or `int`, or "
+                                "of vectors of them, not of `%s`",
+                                scalar.text);
     while (n-- > 0 && !r->failed)
         type = type_array(ir->arena, arith_const(ir->arith, len[n]), type);
+    int words = r->failed ? 1 : type_words(type);
+    if (words < 1 || words > ELEM_WORDS_MAX)
+        r->failed = !diag_error(r->diags, span, "F002",
+                                "an element has 1 to %d words: divide it into instances",
+                                ELEM_WORDS_MAX);
     return type;
 }
 
@@ -197,21 +191,22 @@ static void read_type(ScriptReader *r)
 
 // Functions -----------------------------------------------------------------------------
 
-static const Elementary *find_function(const Script *script, const char *name)
+const Elementary *script_function(const Script *script, const char *name, int part)
 {
-    for (int i = 0; i < script->functions.len; i++)
-        if (strcmp(script->functions.at[i]->name, name) == 0)
-            return script->functions.at[i];
+    VEC_EACH(const Elementary *, f, &script->functions)
+        if (f->part == part && strcmp(f->name, name) == 0)
+            return f;
     return NULL;
 }
 
 static void add_function(ScriptReader *r, Elementary *f)
 {
-    if (find_function(r->script, f->name))
+    if (script_function(r->script, f->name, 0))
         diag_error(r->diags, f->span, "F004", "the function `%s` is already declared",
                    f->name);
     else
-        VEC_PUSH(r->script->arena, &r->script->functions, f);
+        for (; f; f = f->next)
+            VEC_PUSH(r->script->arena, &r->script->functions, f);
 }
 
 // Functions that are definitions of the language ----------------------------------------
@@ -330,9 +325,18 @@ static void read_variables(ScriptReader *r)
     } while (accept(r, TOK_COMMA));
 }
 
+// A statement for each result.
 static void read_call(ScriptReader *r)
 {
-    Statement s = {.result = take_name(r, "a variable")};
+    Statement s = {0};
+    Name result[ARITY_MAX];
+    do {
+        Name name = take_name(r, "a variable");
+        if (s.parts == ARITY_MAX)
+            expected(r, "at most 8 results");
+        else
+            result[s.parts++] = name;
+    } while (accept(r, TOK_COMMA));
     need(r, TOK_ASSIGN);
     s.function = take_name(r, "a function");
     need(r, TOK_LPAREN);
@@ -344,8 +348,10 @@ static void read_call(ScriptReader *r)
             s.argument[s.n++] = argument;
     } while (accept(r, TOK_COMMA));
     need(r, TOK_RPAREN);
-    if (!r->failed)
+    for (; s.part < s.parts && !r->failed; s.part++) {
+        s.result = result[s.part];
         VEC_PUSH(r->script->arena, &r->draft->statements, s);
+    }
 }
 
 typedef VEC(Name) Names;
@@ -367,7 +373,7 @@ static void read_statement(ScriptReader *r)
         read_def(r);
     else if (look(r)->kind == TOK_SIZE)
         read_sizes(r);
-    else if (look(r)->kind == TOK_NAME && after == TOK_ASSIGN)
+    else if (look(r)->kind == TOK_NAME && (after == TOK_ASSIGN || after == TOK_COMMA))
         read_call(r);
     else if (accept_word(r, "type"))
         read_type(r);

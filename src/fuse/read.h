@@ -23,8 +23,10 @@ typedef struct {
     const TypeName *type;
 } ScriptVariable;
 
+// One result of a call.
 typedef struct {
     Name result, function;
+    int part, parts; // which of its results, of how many
     int n;
     Name argument[ARITY_MAX];
 } Statement;
@@ -36,16 +38,19 @@ typedef struct {
     VEC(Statement) statements;
 } Draft;
 
-int type_words(const Type *type); // scalars in a type of constant lengths
+// Of 4 bytes, in a type of constant lengths.
+int type_words(const Type *type);
+// What computes a result of the function of a name; NULL: it has fewer, or is generic.
+const Elementary *script_function(const Script *script, const char *name, int part);
 
-// define.c: the function that a definition of a bound program is; NULL with diagnostics if
-// its types are no elements. Owner: the script.
+// define.c: the function that a definition of a bound program is, one for each of its
+// results; NULL with diagnostics if its types are no elements. Owner: the script.
 Elementary *define_function(Script *script, const Program *program, const Function *def,
                             Diags *diags);
 // The function that a generic definition is for arguments of these types, made at
 // the first call; NULL with diagnostics where there is none, or the types are not such.
-const Elementary *script_instance(Script *script, const Name *name, const Type *const *type,
-                                  int n, Diags *diags);
+const Elementary *script_instance(Script *script, const Statement *call,
+                                  const Type *const *type, Diags *diags);
 
 // script.c: makes calls and elements of the statements; false with diagnostics.
 bool script_resolve(Script *script, const Draft *draft, Diags *diags);

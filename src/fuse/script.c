@@ -39,10 +39,14 @@ static int need_variable(Resolver *r, const Name *name)
 }
 
 // The sum of elements of a type over all instances.
-static const Elementary *sum_function(Resolver *r, const Type *type)
+static const Elementary *sum_function(Resolver *r, const Statement *s, const TypeName *name)
 {
+    const Type *type = name->type;
+    if (type_leaf(type)->scalar == S_BOOL)
+        return diag_null(r->diags, s->function.span, "F018", "there is no sum of %s",
+                         type_text(type, r->script->arena));
     return NEW_OF(r->script->arena, Elementary, .kind = FUNCTION_SUM, .name = "sum",
-                  .nparam = 1, .param = {"x"}, .type = {type, type},
+                  .nparam = 1, .parts = 1, .param = {"x"}, .type = {type, type},
                   .words = {type_words(type), type_words(type)}, .nimpl = 1,
                   .threads = {1});
 }
@@ -50,16 +54,20 @@ static const Elementary *sum_function(Resolver *r, const Type *type)
 static const Elementary *need_function(Resolver *r, const Statement *s)
 {
     const Type *type[ARITY_MAX];
-    for (int i = 0; i < r->script->functions.len; i++)
-        if (strcmp(r->script->functions.at[i]->name, s->function.text) == 0)
-            return r->script->functions.at[i];
-    for (int k = 0; k < s->n; k++) {
+    const Elementary *f = script_function(r->script, s->function.text, 0);
+    for (int k = 0; k < s->n && !f; k++) {
         int v = find_variable(r, s->argument[k].text);
         if (v < 0)
             return NULL; // which is said of the argument
         type[k] = r->draft->variables.at[v].type->type;
     }
-    return script_instance(r->script, &s->function, type, s->n, r->diags);
+    f = f ? f : script_instance(r->script, s, type, r->diags);
+    if (f && f->parts != s->parts)
+        return diag_null(r->diags, s->function.span, "F009", "`%s` has %d result%s, not %d",
+                         f->name, f->parts, f->parts == 1 ? "" : "s", s->parts);
+    for (int part = 0; f && part < s->part; part++)
+        f = f->next;
+    return f;
 }
 
 static void check_type(Resolver *r, const Name *name, int variable, const Type *want,
@@ -121,9 +129,9 @@ static void resolve_inputs(Resolver *r)
 static void resolve_statement(Resolver *r, int i)
 {
     const Statement *s = &r->draft->statements.at[i];
-    bool sum = strcmp(s->function.text, "sum") == 0 && s->n == 1;
+    bool sum = strcmp(s->function.text, "sum") == 0 && s->n == 1 && s->parts == 1;
     int of = sum ? find_variable(r, s->argument[0].text) : -1;
-    const Elementary *f = of >= 0 ? sum_function(r, r->draft->variables.at[of].type->type)
+    const Elementary *f = of >= 0 ? sum_function(r, s, r->draft->variables.at[of].type)
                                   : need_function(r, s);
     r->function[i] = f;
     int result = r->result[i] = need_variable(r, &s->result);

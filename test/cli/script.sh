@@ -110,6 +110,57 @@ for device in host opencl:0; do
     passes "$device: a sum beside a map" "$FOREWARP" run "$tmp/beside.fws" -s T=37 -d $device --check
     grep -q "agrees with the reference" "$tmp/stdout" && ok "right" || not_ok "right" "$(cat "$tmp/stdout")"
 done
+# Elements of any scalar type, and functions of several results.
+cat >"$tmp/kinds.fws" <<'EOF'
+type V = [33]float; type INT = int; type DOUBLE = double; type INTS = [4]int; type FOUR = float4; type BOOL = bool;
+def unit(x: [33]float): (float, [33]float) =
+  let s = sqrt(x |> reduce(\s w -> s + w * w, 0)) in (s, x |> map(\w -> w / s));
+def least(x: [33]float) =
+  zip(x, array(33, \i -> i)) |> reduce(\a b -> if a.0 <= b.0 then a else b, (inf, -1));
+def widen(n: float, k: int): double = double(n) * 0.1 + double(k);
+def turn(k: [4]int, c: int): [4]int = array(4, \i -> k[3 - i] + c % 7);
+def dot4(a: float4, n: float): float4 = a * n;
+def flip(n: float, c: int): (bool, float) = (c > 9, if c > 9 then n else -n);
+V x, y; SCALAR n, lo, z; INT c; DOUBLE d, ds; INTS k, kt, ks; FOUR q, p; BOOL b;
+input x, k, q;
+n, y = unit(x);
+lo, c = least(y);
+d = widen(n, c);
+ds = sum(d);
+kt = turn(k, c);
+ks = sum(kt);
+p = dot4(q, lo);
+b, z = flip(n, c);
+return y, c, d, ds, ks, p, b, z;
+EOF
+for device in host opencl:0; do
+    passes "$device: types and results" "$PYTHON" -c "import subprocess, numpy as np
+r = np.random.default_rng(5)
+x, k, q = r.random((67, 33), 'f4'), r.integers(-50, 50, (67, 4)).astype('i4'), r.random((67, 4), 'f4')
+words = ['$FOREWARP', 'run', '$tmp/kinds.fws', '-s', 'T=67', '-d', '$device', '--check']
+for name, value in (('x', x), ('k', k), ('q', q)):
+    np.save(f'$tmp/{name}.npy', value)
+    words += ['--in', f'{name}=$tmp/{name}.npy']
+n = np.sqrt((x.astype(float) ** 2).sum(1))
+y = x / n[:, None]
+c = y.argmin(1)
+d, ks = n * 0.1 + c, (k + (c % 7)[:, None]).sum(0)[::-1]
+want = [y, c.astype('i4'), d, d.sum(), ks.astype('i4'), q * y.min(1)[:, None], c > 9, np.where(c > 9, n, -n)]
+subprocess.run(words + [w for i in range(len(want)) for w in ('-o', f'$tmp/o{i}.npy')], check=True)
+for i, w in enumerate(want):
+    got = np.load(f'$tmp/o{i}.npy').reshape(np.shape(w))
+    assert np.allclose(got, w, 1e-5), i
+    assert got.dtype.kind == np.asarray(w).dtype.kind, i"
+done
+kinds() { # SED MESSAGE: what is wrong with that script once it is changed so
+    sed "$1" "$tmp/kinds.fws" >"$tmp/wrong.fws"
+    fails 2 "$2" "$FOREWARP" check "$tmp/wrong.fws"
+}
+kinds 's/type INT = int/type INT = real/' 'error F003: elements consist of scalars such as `float` or `int`'
+kinds 's/^n, y = unit/n = unit/' 'error F009: `unit` has 2 results, not 1'
+kinds 's/^n, y = unit/y, n = unit/' 'the result of unit is float'
+kinds 's/^d = widen/d, ds = widen/' 'error F009: `widen` has 1 result, not 2'
+kinds 's/^ds = sum(d)/ds = sum(b)/' 'error F018: there is no sum of bool'
 for target in opencl c cuda; do
     passes "emit --host" "$FOREWARP" emit "$tmp/order.fws" -s T=67 --host -t $target -o "$tmp/order.c" \
         --device-model nvidia-h200

@@ -4,7 +4,7 @@
 
     large.py FOREWARP FOLDER SEED DEVICE KIND:NUMBER...
 
-KIND: calls, a script of so many calls over scalars, vectors, matrices and sums over all instances; stages, a program of
+KIND: calls, a script of so many results of calls over scalars of three types, vectors, matrices and sums over all instances; stages, a program of
 so many stages, each a window or a map of earlier ones. Each call or stage takes values that are near in half of the
 cases, and any others else, so that graphs are chains in parts and dense in parts. `fuse` must end within
 its steps with an answer, in which every call is in one kernel; `run` must give what NumPy does. Values stay near
@@ -31,7 +31,7 @@ def pick(rng, values):
 
 # Scripts -------------------------------------------------------------------------------------------------------------
 
-# Name, text, types of the arguments, type of the result, meaning over all instances (the first axis).
+# Name, text, types of the arguments, types of the results, meaning over all instances (the first axis).
 V, M = "[5]float", "[3][3]float"
 CALLS = [
     ("mix", "def mix(a: float, b: float): float = 0.25 * a + 0.75 * b", "ss", "s", lambda a, b: 0.25 * a + 0.75 * b),
@@ -49,42 +49,53 @@ CALLS = [
     ("trace", f"def trace(a: {M}): float = (a[0][0] + a[1][1] + a[2][2]) * 0.3333", "m", "s",
      lambda a: (a[:, 0, 0] + a[:, 1, 1] + a[:, 2, 2]) * 0.3333),
     ("less", "def less(s: float, a: float): float = a - s * 0.01", "us", "s", lambda s, a: a - s * 0.01),
+    ("count", "def count(i: int, j: int): int = (i * 3 + j) % 101", "ii", "i", lambda i, j: (i * 3 + j) % 101),
+    ("weigh", "def weigh(i: int, a: float): float = 0.5 * a + float(i) * 0.005", "is", "s", lambda i, a: 0.5 * a + i * 0.005),
+    ("wide", "def wide(d: double, a: float): double = 0.5 * d + 0.5 * double(a)", "ds", "d", lambda d, a: 0.5 * d + 0.5 * a),
+    ("apart", f"def apart(x: {V}): (float, {V}) = let s = 0.2 * (x |> reduce(+, 0)) in (s, x |> map(\\w -> 0.5 * w + 0.5 * s))",
+     "v", "sv", lambda x: (x.mean(1), 0.5 * x + 0.5 * x.mean(1, keepdims=True))),
+    ("three", "def three(i: int, d: double) = (i % 7 + 3, 0.5 * d, float(d) * 0.5 + float(i) * 0.005)", "id", "ids",
+     lambda i, d: (i % 7 + 3, 0.5 * d, d * 0.5 + i * 0.005)),
 ]
-SHAPES = {"s": (), "v": (5,), "m": (3, 3)}
-NAMES = {"s": "SCALAR", "v": "VECTOR5", "m": "MATRIX33"}
+SHAPES = {"s": (), "v": (5,), "m": (3, 3), "i": (), "d": ()}
+NAMES = {"s": "SCALAR", "v": "VECTOR5", "m": "MATRIX33", "i": "INT", "d": "DOUBLE"}
+KINDS = {"i": np.int32, "d": float}  # float32 for all others
 
 
 def script(rng, numbers, count):
     """Text, inputs by name, outputs in the order of `return`."""
-    values = {kind: [] for kind in "svmu"}
-    known, used, lines, declared = {}, set(), [], {"s": [], "v": [], "m": []}
-    for i, kind in enumerate("ssvvmm"):
-        known[f"in{i}"] = numbers.random((INSTANCES, *SHAPES[kind])).astype(np.float32).astype(float)
+    values = {kind: [] for kind in "svmidu"}
+    known, used, lines, declared = {}, set(), [], {kind: [] for kind in NAMES}
+    for i, kind in enumerate("ssvvmmiidd"):
+        shape = (INSTANCES, *SHAPES[kind])
+        known[f"in{i}"] = numbers.integers(0, 100, shape) if kind == "i" else numbers.random(shape, np.float32).astype(float)
         values[kind].append(f"in{i}")
         declared[kind].append(f"in{i}")
-    inputs = list(known)
-    while len(lines) < count:
-        out = f"y{len(lines)}"
+    inputs = {v: kind for kind in NAMES for v in values[kind]}
+    while len(known) < len(inputs) + count:
         if rng.random() < 0.04:
-            taken, kind, name = [pick(rng, values["s"])], "u", "sum"
-            known[out] = known[taken[0]].sum(0)
+            taken, made, name = [pick(rng, values["s"])], "u", "sum"
+            found = known[taken[0]].sum(0)
         else:
-            name, _, kinds, kind, meaning = rng.choice([c for c in CALLS if "u" not in c[2] or values["u"]])
+            name, _, kinds, made, meaning = rng.choice([c for c in CALLS if "u" not in c[2] or values["u"]])
             taken = [pick(rng, values[k]) for k in kinds]
-            known[out] = meaning(*(known[v] for v in taken))
+            found = meaning(*(known[v] for v in taken))
+        out = [f"y{len(known) + i}" for i in range(len(made))]
+        known.update(zip(out, found if len(out) > 1 else [found]))
         used.update(taken)
-        values[kind].append(out)
-        declared["s" if kind == "u" else kind].append(out)
-        lines.append(f"{out} = {name}({', '.join(taken)});")
+        for v, kind in zip(out, made):
+            values[kind].append(v)
+            declared["s" if kind == "u" else kind].append(v)
+        lines.append(f"{', '.join(out)} = {name}({', '.join(taken)});")
     results = [v for v in known if v not in used and v not in inputs]
     rng.shuffle(results)
     given = [v for v in inputs if v in used]
     rng.shuffle(lines)
     names = {kind: [v for v in of if v not in inputs or v in given] for kind, of in declared.items()}
-    text = "".join(text + ";\n" for _, text, *_ in CALLS)
+    text = "type INT = int;\ntype DOUBLE = double;\n" + "".join(text + ";\n" for _, text, *_ in CALLS)
     text += "".join(f"{NAMES[kind]} {', '.join(of)};\n" for kind, of in names.items() if of)
     text += f"input {', '.join(given)};\n" + "\n".join(lines) + f"\nreturn {', '.join(results)};\n"
-    return text, {v: known[v] for v in given}, [known[v] for v in results]
+    return text, {v: known[v].astype(KINDS.get(inputs[v], np.float32)) for v in given}, [known[v] for v in results]
 
 
 # Pipelines -----------------------------------------------------------------------------------------------------------
@@ -115,7 +126,7 @@ def pipeline(rng, numbers, count):
         known[f"s{i}"] = value
         lines.append(f"  let s{i} = {text} in\n")
     results = [v for v in known if v not in used and v not in inputs] or [f"s{count - 1}"]
-    given = {v: x for v, x in inputs.items() if v in used}
+    given = {v: x.astype(np.float32) for v, x in inputs.items() if v in used}
     text = f"size N, M\n\ndef pipeline({', '.join(given)}: [N][M]float) =\n" + "".join(lines)
     return text + f"  ({', '.join(results)})\n", given, [known[v] for v in results]
 
@@ -134,7 +145,7 @@ def fused(program, path, sizes, folder, count, of):
     with open(f"{folder}/fuse.json", encoding="utf-8") as file:
         found = json.load(file)
     calls = range(1, len(found[of]) + 1)
-    if not found["covers"] or len(calls) > count:
+    if not found["covers"] or len(calls) > count + 2:  # a call makes up to three results
         return f"fuse: {len(found['covers'])} covers of {len(calls)} {of}"
     wrong = [c for c in found["covers"] if sorted(v for kernel in c["kernels"] for v in kernel) != list(calls)]
     least, cost = ("least_words", "words") if of == "calls" else ("least_ns", "predicted_ns")
@@ -145,7 +156,7 @@ def fused(program, path, sizes, folder, count, of):
 def ran(program, path, sizes, folder, device, inputs, outputs):
     words, files = [], [f"{folder}/out{i}.npy" for i in range(len(outputs))]
     for name, value in inputs.items():
-        np.save(f"{folder}/{name}.npy", value.astype(np.float32))
+        np.save(f"{folder}/{name}.npy", value)
         words += ["--in", f"{name}={folder}/{name}.npy"]
     status, said = call(program, "run", path, "-s", sizes, "-d", device, *words, *(w for f in files for w in ("-o", f)))
     if status:

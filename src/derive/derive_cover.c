@@ -9,9 +9,32 @@
 //           that is not stored stays where its readers compute it; maps that stand between
 //           the kernel and the windows of a tile move into the kernel's function
 
+#include "cost/device_model.h"
 #include "derive/derive_parts.h"
 
 #include <string.h>
+
+// Rates ---------------------------------------------------------------------------------
+
+// Those of a large GPU, less by published rates if the device is a known one; a processor
+// has the usual ones of a core in each. Nothing is measured and clocks do not count, so
+// that a device's space is always the same.
+StageRates cover_rates(const DeviceInfo *device)
+{
+    const double core_gbs = 10, core_ghz = 3;
+    StageRates rates = stage_rates;
+    DeviceModel large, own = {.is_cpu = device->is_cpu};
+    snprintf(own.name, sizeof own.name, "%s", device->name);
+    device_model_complete(&own);
+    if (device->is_cpu) {
+        rates.gbs = core_gbs * MAX(device->compute_units, 1);
+        rates.ops = core_ghz * MAX(device->compute_units, 1) * MAX(device->warp, 1);
+    } else if (own.bandwidth > 0 && device_model_find("nvidia-h200", &large)) {
+        rates.gbs *= own.bandwidth / large.bandwidth;
+        rates.ops *= own.gflops / large.gflops;
+    }
+    return rates;
+}
 
 // Parameters ----------------------------------------------------------------------------
 

@@ -214,6 +214,8 @@ bool settle_passes(Derivation *derivation, Diags *diags);
 void merge_loops(TimeLoop *all, const TimeLoop *found);
 
 // derive_cover.c
+// By which the covers of a space on this device are ordered.
+StageRates cover_rates(const DeviceInfo *device);
 // A stage that its kernel does not store, by the name that still holds it.
 typedef struct {
     const Param *param;

@@ -482,8 +482,9 @@ static void find_pipeline(Derivation *d, const Expr *body, bool streams)
 {
     const Function *main = d->program->main;
     pipeline_free(d->pipeline);
-    d->pipeline = pipeline_new(d->program->ir, body, main->params, main->nparam,
-                               &stage_rates, COVERS_KEPT, 0, streams);
+    const StageRates rates = cover_rates(&d->device);
+    d->pipeline = pipeline_new(d->program->ir, body, main->params, main->nparam, &rates,
+                               COVERS_KEPT, 0, streams);
 }
 
 static void settle_normal(Derivation *d, const DeriveWalk *w)
@@ -494,11 +495,11 @@ static void settle_normal(Derivation *d, const DeriveWalk *w)
         pipeline_normalise(&d->normal, &d->pipeline->region);
 }
 
-static double cover_time(const Pipeline *p)
+static double cover_time(const Pipeline *p, const StageRates *rates)
 {
     double ns = 0;
     for (int i = 0; i < p->cover->n; i++)
-        ns += pipeline_time(p, pipeline_set(p, p->cover, i), &stage_rates);
+        ns += pipeline_time(p, pipeline_set(p, p->cover, i), rates);
     return ns;
 }
 
@@ -522,12 +523,14 @@ static void settle_again(Derivation *d, DeriveWalk *w)
     find_shape(&d->shape, w->r.expr, true);
     note_steps(d, w->r.expr);
     const bool streams = may_stream(d);
+    const StageRates rates = cover_rates(&d->device);
     d->shape = before;
     for (int again = 0; again <= WINDOWS; again++) {
         if (!tried[again])
             continue;
         find_pipeline(d, way[again].r.expr, streams);
-        double ns = d->pipeline && !d->pipeline->region.n ? cover_time(d->pipeline) : 0;
+        double ns =
+            d->pipeline && !d->pipeline->region.n ? cover_time(d->pipeline, &rates) : 0;
         if (ns < least * (again ? gain : 1)) {
             least = ns;
             *w = way[again];

@@ -91,8 +91,7 @@ Elementary *define_function(Script *script, const Program *program, const Functi
                             Diags *diags)
 {
     bool tuple = def->result->kind == T_TUPLE;
-    if (def->nparam < 1 || def->nparam > ARITY_MAX ||
-        (tuple && def->result->n > ARITY_MAX))
+    if (def->nparam < 1 || def->nparam > ARITY_MAX || (tuple && def->result->n > ARITY_MAX))
         return diag_null(diags, def->span, "F006",
                          "a function has 1 to %d parameters, and at most %d results",
                          ARITY_MAX, ARITY_MAX);

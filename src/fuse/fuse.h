@@ -49,9 +49,9 @@ struct Elementary {
     int words[ARITY_MAX + 1];
     const Function *def;    // of a map
     const Program *program; // that the def is in
-    int part, parts;        // of a def whose result is a tuple: which component, of how many
-    Elementary *next;       // that computes the next
-    int nimpl;              // implementations, the paper's: by how many threads an
+    int part, parts;  // of a def whose result is a tuple: which component, of how many
+    Elementary *next; // that computes the next
+    int nimpl;        // implementations, the paper's: by how many threads an
     int threads[IMPLS_MAX]; // instance, which share the leading dimensions of the result
 };
 

@@ -131,8 +131,8 @@ static void resolve_statement(Resolver *r, int i)
     const Statement *s = &r->draft->statements.at[i];
     bool sum = strcmp(s->function.text, "sum") == 0 && s->n == 1 && s->parts == 1;
     int of = sum ? find_variable(r, s->argument[0].text) : -1;
-    const Elementary *f = of >= 0 ? sum_function(r, s, r->draft->variables.at[of].type)
-                                  : need_function(r, s);
+    const Elementary *f =
+        of >= 0 ? sum_function(r, s, r->draft->variables.at[of].type) : need_function(r, s);
     r->function[i] = f;
     int result = r->result[i] = need_variable(r, &s->result);
     if (result >= 0)

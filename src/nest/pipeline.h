@@ -73,7 +73,7 @@ typedef struct {
 typedef struct {
     double gbs, ops, launch_ns;
 } StageRates;
-// Those of a large GPU, by which the covers of a space are ordered.
+// Those of a large GPU.
 extern const StageRates stage_rates;
 
 // The rewrites that make a chain of it: what windows look at has a name, lets of lets

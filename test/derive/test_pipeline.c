@@ -715,6 +715,21 @@ static void test_tuples(void **state)
     }
 }
 
+static void test_rates(void **state)
+{
+    (void)state;
+    const StageRates h200 = cover_rates(&(DeviceInfo){.name = "NVIDIA H200"});
+    assert_memory_equal(&h200, &stage_rates, sizeof h200);
+    const StageRates none = cover_rates(&(DeviceInfo){.name = "of nobody"});
+    assert_memory_equal(&none, &stage_rates, sizeof none);
+    const StageRates a100 = cover_rates(&(DeviceInfo){.name = "NVIDIA A100-SXM4-40GB"});
+    assert_true(fabs(a100.gbs - 4000 * 1555 / 4800.0) < 1 &&
+                a100.ops < stage_rates.ops / 3);
+    const StageRates cpu =
+        cover_rates(&(DeviceInfo){.is_cpu = true, .compute_units = 2, .warp = 16});
+    assert_true(cpu.gbs == 20 && cpu.ops == 96);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
@@ -728,6 +743,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_results),       cmocka_unit_test(test_placed),
         cmocka_unit_test(test_before_steps),  cmocka_unit_test(test_fold_once),
         cmocka_unit_test(test_chains),        cmocka_unit_test(test_tuples),
+        cmocka_unit_test(test_rates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

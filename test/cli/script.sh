@@ -131,7 +131,7 @@ kt = turn(k, c);
 ks = sum(kt);
 p = dot4(q, lo);
 b, z = flip(n, c);
-return y, c, d, ds, ks, p, b, z;
+return y, n, c, d, ds, ks, p, b, z;
 EOF
 for device in host opencl:0; do
     passes "$device: types and results" "$PYTHON" -c "import subprocess, numpy as np
@@ -145,13 +145,16 @@ n = np.sqrt((x.astype(float) ** 2).sum(1))
 y = x / n[:, None]
 c = y.argmin(1)
 d, ks = n * 0.1 + c, (k + (c % 7)[:, None]).sum(0)[::-1]
-want = [y, c.astype('i4'), d, d.sum(), ks.astype('i4'), q * y.min(1)[:, None], c > 9, np.where(c > 9, n, -n)]
+want = [y, n, c.astype('i4'), d, d.sum(), ks.astype('i4'), q * y.min(1)[:, None], c > 9, np.where(c > 9, n, -n)]
 subprocess.run(words + [w for i in range(len(want)) for w in ('-o', f'$tmp/o{i}.npy')], check=True)
 for i, w in enumerate(want):
     got = np.load(f'$tmp/o{i}.npy').reshape(np.shape(w))
     assert np.allclose(got, w, 1e-5), i
     assert got.dtype.kind == np.asarray(w).dtype.kind, i"
 done
+passes "emit --host" "$FOREWARP" emit "$tmp/kinds.fws" -s T=67 --host -t opencl -o "$tmp/kinds.c"
+cc -std=c99 -DCL_TARGET_OPENCL_VERSION=120 -fsyntax-only "$tmp/kinds.c" 2>"$tmp/stderr" && ok "the host program" ||
+    not_ok "the host program" "$(cat "$tmp/stderr")"
 kinds() { # SED MESSAGE: what is wrong with that script once it is changed so
     sed "$1" "$tmp/kinds.fws" >"$tmp/wrong.fws"
     fails 2 "$2" "$FOREWARP" check "$tmp/wrong.fws"

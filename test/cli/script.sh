@@ -110,6 +110,10 @@ for device in host opencl:0; do
     passes "$device: a sum beside a map" "$FOREWARP" run "$tmp/beside.fws" -s T=37 -d $device --check
     grep -q "agrees with the reference" "$tmp/stdout" && ok "right" || not_ok "right" "$(cat "$tmp/stdout")"
 done
+passes "the paper's two kernels" "$FOREWARP" emit "$examples/fusion/paper.fws" -s T=3001 -t cuda \
+    --device-model nvidia-h200 -p "cover=1+2+3|4+5+6 lx=64"
+[ "$(grep -c __global__ "$tmp/stdout")" = 2 ] && ok "are two" || not_ok "are two"
+
 # Elements of any scalar type, and functions of several results.
 cat >"$tmp/kinds.fws" <<'EOF'
 type V = [33]float; type INT = int; type DOUBLE = double; type INTS = [4]int; type FOUR = float4; type BOOL = bool;

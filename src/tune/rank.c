@@ -19,6 +19,7 @@
 #include "model/dataset.h"
 #include "search/moves.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,7 @@ struct Rank {
     int n, cap, from;  // predicted are those from there on
     double *predicted; // logarithms of times, plus one term; INFINITY: not to be lowered
     double end_s;      // nothing is predicted later
+    int statements;    // of kernels with more nothing is predicted
     const Derivation *derivation;
     Numbers seen;
     RankWorker worker[THREADS_MOST];
@@ -148,6 +150,20 @@ bool predictor_seconds(const Predictor *by, const Unit *unit, const FeatureSetti
     return true;
 }
 
+static bool is_any(const Stm *stm, const void *of)
+{
+    return true;
+}
+
+// What a compiler's time goes by.
+static int count_statements(const Unit *unit)
+{
+    int n = 0;
+    for (int i = 0; i < unit->kernels.len; i++)
+        n += block_count(&unit->kernels.at[i]->body, is_any, NULL);
+    return n;
+}
+
 static void predict_point(const RankWorker *w, int i)
 {
     const Rank *rank = w->rank;
@@ -156,8 +172,8 @@ static void predict_point(const RankWorker *w, int i)
     Diags quiet = {.arena = w->scratch};
     Unit *unit = derive_unit(w->derivation, &rank->point[i], true, w->scratch, &quiet);
     double time;
-    if (unit && predictor_seconds(&rank->by, unit, &w->setting, w->scratch, &time) &&
-        time > 0)
+    if (unit && count_statements(unit) <= rank->statements &&
+        predictor_seconds(&rank->by, unit, &w->setting, w->scratch, &time) && time > 0)
         rank->predicted[i] = log(time);
     arena_reset(w->scratch, scratch);
     ir_release(w->own->ir, mark);
@@ -314,6 +330,7 @@ Rank *rank_open(const Problem *problem, const DeviceInfo *device,
     rank->device = device;
     rank->by = *by;
     rank->derivation = derivation;
+    rank->statements = limit && limit->statements ? limit->statements : INT_MAX;
     describe_device(device, &rank->described);
     predict_pool(rank, limit, start, seed);
     sort_points(rank, !limit, seed, arena, ranking);

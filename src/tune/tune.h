@@ -51,11 +51,13 @@ void predictor_free(Predictor *by);
 // The space is that of a derivation of problem->general. All points of a small one, else
 // those that are often good and their neighbours, a seeded sample, and what lies near the
 // best of them. Points that cannot be lowered are left out. limit: to so many at random,
-// and to seconds, half of which are for going on from the best; NULL: not. False with a
-// diagnostic if the model needs what features do not tell.
+// to seconds, half of which are for going on from the best, and to kernels of so many
+// statements (0: any); NULL: not. False with a diagnostic if the model needs what features
+// do not tell.
 typedef struct {
     int points;
     double seconds;
+    int statements;
 } RankLimit;
 bool rank_points(const Problem *problem, const DeviceInfo *device,
                  const Derivation *derivation, const Predictor *by, const RankLimit *limit,

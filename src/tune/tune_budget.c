@@ -19,6 +19,7 @@
 //           result if it was right at small sizes (tune_small.c).
 #include "tune/internal.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -29,7 +30,9 @@ static const double PLAIN_S = 1e-9, SLOW = 0.1, COMPILE_S = 1.5;
 // A byte of a long text takes NVRTC no less (16 at once on 16 cores: 255 kB 1.5 s, 500 kB
 // more than 2.5 s).
 static const double TEXT_S = 4e-6;
-enum { FIRST_TRIALS = 8 };                           // after which none may ever be right
+enum { STATEMENT_BYTES = 58 }; // (6-field FDTD in 3D: 57 to 59 for kernels of 15 to 450 kB)
+static const double COMPILING = 0.4; // of the budget, for a kernel that is to be predicted
+enum { FIRST_TRIALS = 8 };           // after which none may ever be right
 static const double SLACK_S = 2, SLACK = 0.2;        // the larger of the two
 static const double ROOFLINE_S = 2, ROOFLINE = 0.15; // the lesser: for ceilings of a device
 // For more sets of inputs than one of each kind; of budgets of trials a quarter of it.
@@ -174,6 +177,11 @@ void tune_spent(Tune *t, const Job *job, const Trial *trial)
         t->spent.build_s = trial->build_s;
         t->spent.bytes = bytes;
     }
+}
+
+int tune_statements_in_time(const Tune *t)
+{
+    return (int)fmin(COMPILING * t->budget_s / (TEXT_S * STATEMENT_BYTES), INT_MAX);
 }
 
 bool tune_compiles_in_time(const Tune *t, const Job *job)

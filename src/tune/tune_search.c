@@ -132,7 +132,8 @@ static void set_picks(Tune *t)
     if (t->device->is_cpu || !o->models || !t->variants.derivation || o->no_search ||
         !predictor_load(by, t->device, NULL, o->models, t->arena, &quiet))
         return;
-    RankLimit limit = {POOL, fmin(SECONDS, SHARE * t->budget_s)};
+    RankLimit limit = {POOL, fmin(SECONDS, SHARE * t->budget_s),
+                       tune_statements_in_time(t)};
     tune_report(t, "rank", TRIAL_OK, INFINITY);
     t->led.rank = rank_open(t->problem, t->device, t->variants.derivation, by, &limit,
                             o->seed, t->arena, &t->ranking, &quiet);

@@ -267,34 +267,6 @@ static void maps_by_index(DeriveWalk *w, Path at, bool host, bool often, int aro
     }
 }
 
-// The arrays of the host level that read a stage beside their own place do so in windows;
-// true: there are such.
-static bool look_in_windows(DeriveWalk *w, Path at, const Param *stage)
-{
-    const Expr *expr = w->deep ? NULL : walk_node(w, at);
-    bool found = expr && is_map(expr) && expr_mentions(expr, stage);
-    if (expr && expr_is(expr, P_ARRAY) && expr_mentions(expr, stage))
-        return walk_apply_plain(w, RULE_ARRAY_WINDOWS, at);
-    if (expr && (expr->kind == E_LET || expr->kind == E_TUPLE))
-        for (int i = 0; i < expr->narg; i++)
-            found |= look_in_windows(w, walk_below(w, at, i), stage);
-    return found;
-}
-
-// Stages by index are those of a pipeline where others read them so, and read what they are
-// made of likewise.
-static void windows_by_index(DeriveWalk *w, Path at)
-{
-    for (; !w->deep && walk_node(w, at)->kind == E_LET; at = walk_below(w, at, 1)) {
-        const Expr *let = walk_node(w, at), *value = let->arg[0];
-        const bool stage = (expr_is(value, P_ARRAY) || is_map(value)) &&
-                           type_is_scalar(type_elem(value->type, value->dims)) &&
-                           expr_find(value->fun, is_work, NULL);
-        if (stage && look_in_windows(w, walk_below(w, at, 1), let->param))
-            walk_apply_plain(w, RULE_ARRAY_WINDOWS, walk_below(w, at, 0));
-    }
-}
-
 // What is the same for all elements -----------------------------------------------------
 
 // Folds move out of functions that call for the same one again and again, as far as to
@@ -867,7 +839,7 @@ void derive_normalise(DeriveWalk *w, Path at)
         derive_name_results(w);
     w->axes.n = 0;
     derive_results_of_rows(w, at);
-    windows_by_index(w, at);
+    derive_windows_by_index(w, at);
     maps_by_index(w, at, true, false, 0);
     derive_results_of_rows(w, at); // arrays by index may be other names of them
     derive_stages_of_rows(w, at);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables: arrays of functions of their places, as the weights of a transform, a window or a
-// filter. Each is made once, those of one length by one kernel.
+// Arrays by index. Tables are arrays of functions of their places, as the weights of a
+// transform, a window or a filter; each is made once, those of one length by one kernel.
+// What reads a stage beside its own place reads windows of it.
 
 #include "derive/walk.h"
 
@@ -44,4 +45,44 @@ void derive_join_tables(DeriveWalk *w, Path at)
         if (n > 1)
             walk_apply(w, RULE_LET_TUPLE, at, &n, 1);
     }
+}
+
+bool is_work(const Expr *expr, const void *none)
+{
+    return expr->kind == E_OP || expr->kind == E_CALL || is_nest(expr, none);
+}
+
+// The arrays of the host level that read a stage, or what a name shows of it, beside their
+// own place do so in windows; true: there are such.
+static bool look_in_windows(DeriveWalk *w, Path at, const Param *stage)
+{
+    const Expr *expr = w->deep ? NULL : walk_node(w, at);
+    bool found = expr && is_map(expr) && expr_mentions(expr, stage);
+    if (expr && expr_is(expr, P_ARRAY) && expr_mentions(expr, stage))
+        return walk_apply_plain(w, RULE_ARRAY_WINDOWS, at);
+    if (expr && (expr->kind == E_LET || expr->kind == E_TUPLE))
+        for (int i = 0; i < expr->narg; i++)
+            found |= look_in_windows(w, walk_below(w, at, i), stage);
+    if (expr && expr->kind == E_LET && is_view(expr->arg[0]) &&
+        expr_mentions(expr->arg[0], stage))
+        found |= look_in_windows(w, walk_below(w, at, 1), expr->param);
+    return found;
+}
+
+void derive_windows_by_index(DeriveWalk *w, Path at)
+{
+    for (; !w->deep && walk_node(w, at)->kind == E_LET; at = walk_below(w, at, 1)) {
+        const Expr *let = walk_node(w, at), *value = let->arg[0];
+        const bool stage = (expr_is(value, P_ARRAY) || is_map(value)) &&
+                           type_is_scalar(type_elem(value->type, value->dims)) &&
+                           expr_find(value->fun, is_work, NULL);
+        if (stage && look_in_windows(w, walk_below(w, at, 1), let->param))
+            walk_apply_plain(w, RULE_ARRAY_WINDOWS, walk_below(w, at, 0));
+        derive_windows_by_index(w, walk_below(w, at, 0));
+    }
+    const Expr *expr = w->deep ? NULL : walk_node(w, at);
+    if (expr && expr_is(expr, P_ITERATE))
+        derive_windows_by_index(w, walk_below(w, at, CHILD_FUN));
+    else if (expr && expr->kind == E_GET)
+        derive_windows_by_index(w, walk_below(w, at, 0));
 }

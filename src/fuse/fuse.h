@@ -109,6 +109,7 @@ struct Script {
     VEC(Generic) generics;
     VEC(Elementary *) instances; // of those, as calls ask for them
     int ncall, nelem, ninput;
+    bool is_step; // its results are inputs of the same calls, once more
     Call call[CALLS_MAX];
     Elem elem[ELEMS_MAX];           // inputs first, in the order they were named
     int noutput, output[CALLS_MAX]; // elements, in the order of `return`

@@ -54,6 +54,12 @@ static Set maps_of(const Graph *graph, Set set)
     return maps;
 }
 
+static void connect(Graph *graph, Set calls)
+{
+    for (Set s = calls; s; s &= s - 1)
+        graph->adj[lowest(s)] |= calls;
+}
+
 // What another part makes is an input of this one; so is what a call makes for maps that
 // read it and do without the call.
 static void add_edges(Graph *graph, const Elem *elem)
@@ -65,9 +71,18 @@ static void add_edges(Graph *graph, const Elem *elem)
         graph->succ[elem->producer - graph->first] |= users;
     for (Set s = users; inside && s; s &= s - 1)
         graph->pred[lowest(s)] |= bit(elem->producer - graph->first);
-    const Set common = elem->is_uniform ? 0 : inside ? maps_of(graph, users) : users;
-    for (Set s = common; s; s &= s - 1)
-        graph->adj[lowest(s)] |= common;
+    if (!elem->is_uniform)
+        connect(graph, inside ? maps_of(graph, users) : users);
+}
+
+// The maps that make results of a step, which the next one reads.
+static Set step_maps(const Graph *graph)
+{
+    Set maps = 0;
+    for (int v = 0; graph->script->is_step && v < graph->n; v++)
+        if (graph->script->elem[call_of(graph, v)->out].is_output)
+            maps |= bit(v);
+    return maps_of(graph, maps);
 }
 
 void graph_init(Graph *graph, const Script *script, int first, int n)
@@ -75,6 +90,7 @@ void graph_init(Graph *graph, const Script *script, int first, int n)
     *graph = (Graph){.script = script, .first = first, .n = n};
     for (int e = 0; e < script->nelem; e++)
         add_edges(graph, &script->elem[e]);
+    connect(graph, step_maps(graph));
     for (int v = graph->n - 1; v >= 0; v--) {
         graph->desc[v] = graph->succ[v];
         for (Set s = graph->succ[v]; s; s &= s - 1)

@@ -713,6 +713,7 @@ static Pipeline *region_stages(Rewriter *r, const Path *region, const Param *con
     p->region = *region;
     p->script.ir = r->ir;
     p->script.impls = placements;
+    p->script.is_step = region->n;
     StageFinder f = {.p = p, .ir = r->ir, .input = input, .ninput = ninput};
     const Expr *as_written = r->expr;
     pipeline_normalise(r, region);

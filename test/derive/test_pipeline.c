@@ -568,28 +568,35 @@ static double most_iterations(const Stm *const *stm, int n)
     return most;
 }
 
+#define STEPS_OF(stage)                                                                    \
+    "let k = a |> map2(\\v -> " stage ") in iterate(4, \\x -> let u = zip2(x, k) |> "      \
+    "map2(\\x k -> 0.5 * x + k) in u |> pad2(1, 1, clamp) |> slide2(3, 1) |> "             \
+    "map2(\\w -> w[0][1] + w[2][1]), a)"
+
 // What the steps of a loop read is made once, before them; a product is done in each.
-static void test_before_steps(void **state)
+// Results of a step share a kernel, also by index and if they read nothing in common.
+static void test_steps(void **state)
 {
     (void)state;
     static const struct {
         const char *text;
         int kernels, launches;
     } loops[] = {
-        {"exp(v) * v / (v + 1)", 3, 9},
-        {"2 * v", 2, 8},
+        {STEPS_OF("exp(v) * v / (v + 1)"), 3, 9},
+        {STEPS_OF("2 * v"), 2, 8},
+        {"iterate(4, \\x y -> let u = map2(\\e -> 2 * e, x) in let v = map2(\\e -> 3 * e, "
+         "y) "
+         "in let p = pad2(0, 1, 0.0, u) in let q = pad2(0, 1, 0.0, v) in "
+         "(array2(N, M, \\i j -> x[i][j] + p[i + 1][j]), "
+         "array2(N, M, \\i j -> y[i][j] - q[i][j + 1])), (a, a))",
+         3, 12},
     };
     for (int k = 0; k < COUNTOF(loops); k++) {
         AutoArena *arena = arena_new();
         Plain p;
-        plain_open(&p, "before.fw",
-                   arena_printf(
-                       arena,
-                       "size N, M\ndef p(a: [N][M]float) = let k = a |> map2(\\v -> %s) in "
-                       "iterate(4, \\x -> let u = zip2(x, k) |> map2(\\x k -> 0.5 * x + k) "
-                       "in u |> pad2(1, 1, clamp) |> slide2(3, 1) |> map2(\\w -> w[0][1] + "
-                       "w[2][1]), a)\n",
-                       loops[k].text));
+        plain_open(
+            &p, "steps.fw",
+            arena_printf(arena, "size N, M\ndef p(a: [N][M]float) = %s\n", loops[k].text));
         assert_int_equal(p.unit->kernels.len, loops[k].kernels);
         assert_int_equal(p.unit->launches.len, loops[k].launches);
         plain_close(&p);
@@ -741,7 +748,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_shapes),        cmocka_unit_test(test_blur),
         cmocka_unit_test(test_srad),          cmocka_unit_test(test_harris),
         cmocka_unit_test(test_results),       cmocka_unit_test(test_placed),
-        cmocka_unit_test(test_before_steps),  cmocka_unit_test(test_fold_once),
+        cmocka_unit_test(test_steps),         cmocka_unit_test(test_fold_once),
         cmocka_unit_test(test_chains),        cmocka_unit_test(test_tuples),
         cmocka_unit_test(test_rates),
     };

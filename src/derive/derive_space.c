@@ -240,12 +240,14 @@ static void find_shape(Shape *shape, Expr *expr, bool root)
     } else if (pattern && expr->pattern == P_REDUCE) {
         shape->reduction |= reduce_shares(expr);
         shape->whole = MAX(shape->whole, expr_fold_terms(expr));
+        shape->whole_work = fmax(shape->whole_work, pipeline_operations(expr));
         shape->dims = MAX(shape->dims, 1);
         note_rows(shape, expr);
         if (fold_elem_bytes(expr) > shape->order &&
             arith_is_const(expr->arg[1]->type->len, &shape->ordered))
             shape->order = fold_elem_bytes(expr);
     } else if (scan_elem_bytes(expr)) {
+        shape->whole_scan = true;
         shape->scan = MAX(shape->scan, scan_elem_bytes(expr));
         int64_t len = usual_length(shape->program, expr->type->len);
         if (len < INT32_MAX && expr_find(expr->fun, adds_floats, NULL))

@@ -173,9 +173,11 @@ double pipeline_operations(const Expr *expr)
     for (int i = 0; i < expr->narg; i++)
         n += pipeline_operations(expr->arg[i]);
     int64_t times = 1;
-    bool loop = expr->fun && expr->narg && expr->arg[expr->narg - 1]->type &&
-                expr->arg[expr->narg - 1]->type->kind == T_ARRAY;
-    if (loop && !arith_is_const(expr->arg[expr->narg - 1]->type->len, &times))
+    const Type *data = expr->fun && expr->narg ? expr->arg[expr->narg - 1]->type : NULL;
+    const Arith *loop = expr_is(expr, P_ITERATE)        ? expr->num[0]
+                        : data && data->kind == T_ARRAY ? data->len
+                                                        : NULL;
+    if (loop && !arith_is_const(loop, &times))
         times = 1;
     return n + (expr->fun ? (double)times * pipeline_operations(expr->fun) : 0);
 }

@@ -200,6 +200,13 @@ static const struct {
      "scan(\\y w -> 0.9 * y + w, v, k)))",
      RULE_SCAN_SPLIT, true},
     {"def p(x: [100000]double) = scan(max, -1e30, x)", RULE_SCAN_SPLIT},
+    // A group's, too, if it is short and a fold reads it.
+    {"def p(x: [1000]float) = let c = scan(+, 0, x) in array(10, \\k -> reduce(+, 0, "
+     "map(\\v -> if v < float(k) then 1 else 0, c)))",
+     RULE_SCAN_LCL},
+    {"def p(x: [1000]float, y: [5000]float) = let c = scan(+, 0, x) in map(\\e -> "
+     "reduce(+, 0, map(\\v -> if v < e then 1 else 0, c)), y)",
+     RULE_SCAN_LCL},
     {"def p(x: [1000][1000]float) = map(scan(+, 0), x)", RULE_SCAN_LCL},
     {"def p(x: [1000][9000]float) = map(scan(+, 0), x)", RULE_SCAN_SPLIT},
     {"def p(x: [4][100000]float) = map(scan(*, 1), x)", RULE_SCAN_SPLIT},

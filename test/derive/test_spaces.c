@@ -372,6 +372,27 @@ static void test_same_rows(void **state)
     }
 }
 
+// A fold that one group does as fast as another kernel joins parts has no parts.
+static void test_short_folds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *element;
+        int kernels;
+    } folds[] = {{"v * v", 2}, {"iterate(99, \\s -> s * s + v, v)", 3}};
+    for (int i = 0; i < COUNTOF(folds); i++) {
+        AutoArena *arena = arena_new();
+        Opened o;
+        plain_unit(&o,
+                   arena_printf(arena,
+                                "def p(x: [4000]float, y: [9000]float) = let s = reduce(+, "
+                                "0, map(\\v -> %s, x)) in map(\\e -> e / s, y)",
+                                folds[i].element),
+                   &gpu, folds[i].kernels);
+        close_all(&o);
+    }
+}
+
 // What is done with a fold, or with its components, does not matter for its parts; nor do
 // names and conditions in its function.
 static void test_named_folds_have_parts(void **state)
@@ -565,6 +586,7 @@ int main(void)
         cmocka_unit_test(test_few),
         cmocka_unit_test(test_long_columns_are_apart),
         cmocka_unit_test(test_same_rows),
+        cmocka_unit_test(test_short_folds),
         cmocka_unit_test(test_named_folds_have_parts),
         cmocka_unit_test(test_windows_in_batches),
         cmocka_unit_test(test_deep_nests),

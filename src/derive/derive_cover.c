@@ -316,14 +316,15 @@ static bool is_sum(const LetChain *c, int stage)
     return folds_together(c->p->stage[stage].expr);
 }
 
-// What a fold folds becomes a map that a let holds, a stage with a number of its own.
-static bool name_folded(LetChain *c, int stage, int number)
+// What a fold folds becomes a map in so many dimensions that a let holds, a stage with a
+// number of its own.
+static bool name_folded(LetChain *c, int stage, int number, int dims)
 {
     int k = find_item(c, stage);
     Path let = let_at(c, k), value = let;
     path_push(&value, 0);
     if (k == c->n || c->n == LETS_MOST ||
-        !rewriter_rule(c->r, &value, RULE_NAME_FOLDED, &(RuleArgs){0}) ||
+        !rewriter_rule(c->r, &value, RULE_NAME_FOLDED, &(RuleArgs){1, {dims}}) ||
         !rewriter_rule(c->r, &let, RULE_LET_OUT, &(RuleArgs){0}))
         return false;
     memmove(c->item + k + 1, c->item + k, (size_t)(c->n++ - k) * sizeof *c->item);
@@ -335,21 +336,27 @@ static bool name_folded(LetChain *c, int stage, int number)
 // the point cannot do that the folds have kernels of their own.
 static void fold_together(LetChain *c, const int *stored, int n)
 {
-    int made[PART_MAX];
+    int made[PART_MAX], dims = 1;
     bool folds = false, may = true;
+    Together parts;
+    for (int i = 0; i < n; i++) {
+        const Stage *stage = &c->p->stage[stored[i]];
+        dims = MAX(dims, stage->dims);
+        if (stage->dims > 1 && !together_parts(c->d, c->point, stage->expr, &parts))
+            return;
+    }
     for (int i = 0; i < n; i++) {
         bool sum = is_sum(c, stored[i]);
         may = may && (!sum || may_share_pass(c->d, c->p->stage[stored[i]].expr));
         made[i] = sum ? c->number++ : stored[i];
         folds |= sum;
-        if (c->number == LETS_MOST || (sum && !name_folded(c, stored[i], made[i])))
+        if (c->number == LETS_MOST || (sum && !name_folded(c, stored[i], made[i], dims)))
             return;
     }
     if (n > 1)
         one_map(c, made, n);
     int first = find_item(c, made[0]);
     Path let = let_at(c, first), value = let;
-    Together parts;
     path_push(&value, 0);
     pipeline_fuse_reads(c->r, &value);
     if (!may ||

@@ -610,6 +610,7 @@ static void join_folds(DeriveWalk *w, Path at)
 static void name_folded(DeriveWalk *w, Path at)
 {
     enum { ROW_LEAST = 32 };
+    const int64_t dims = 1;
     const Rewriter before = rewriter_hold(&w->r);
     join_folds(w, at);
     bool joined = w->r.expr != before.expr;
@@ -622,7 +623,7 @@ static void name_folded(DeriveWalk *w, Path at)
     fold = fold && !fold_is_long(fold, ROW_LEAST) ? fold_to_name(fold, ROW_LEAST) : fold;
     rewriter_end(&w->r, &whole,
                  fold && !joined && type_is_scalar(walk_node(w, at)->type) &&
-                     walk_apply_plain(w, RULE_NAME_FOLDED, at));
+                     walk_apply(w, RULE_NAME_FOLDED, at, &dims, 1));
 }
 
 // A map of more dimensions than work-items have, whose outermost have become one, keeps its

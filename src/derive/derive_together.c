@@ -48,25 +48,29 @@ bool has_items(const Derivation *d)
 }
 
 // Numbers, or windows of them, element by element.
-static bool gives_numbers(const Expr *in)
+static bool gives_numbers(const Expr *in, int dims)
 {
-    bool all = is_zip(in, 1);
+    bool all = is_zip(in, dims);
     for (int i = 0; all && i < in->narg; i++)
-        all = gives_numbers(in->arg[i]);
-    return all || is_window(in, 1) || !type_holds_array(in->type->elem);
+        all = gives_numbers(in->arg[i], dims);
+    return all || is_window(in, dims) || !type_holds_array(type_elem(in->type, dims));
 }
 
 bool together_parts(const Derivation *d, const Point *point, const Expr *map,
                     Together *parts)
 {
-    int64_t lanes = derive_param(d, point, "lanes"), items = 1, len;
-    const Type *in = map->arg[0]->type->elem, *out = map->type->elem;
-    bool scalars = gives_numbers(map->arg[0]) && !type_holds_array(out);
+    int64_t lanes = derive_param(d, point, "lanes"), items = 1, len = 1, axis = 0;
+    const Type *in = type_elem(map->arg[0]->type, map->dims);
+    const Type *out = type_elem(map->type, map->dims);
+    bool scalars = gives_numbers(map->arg[0], map->dims) && !type_holds_array(out);
     bool groups = scalars ? has_items(d) : by_groups(d, point);
     if (groups)
         items = derive_number(d, point, "l", 0);
     *parts = (Together){.group = groups, .near = scalars ? items * lanes : 0};
-    if (!arith_is_const(map->type->len, &len) || len % MAX(parts->near, 1) ||
+    for (int k = 0; k < map->dims; k++, len *= axis)
+        if (!arith_is_const(type_elem(map->type, k)->len, &axis))
+            return false;
+    if (len % MAX(parts->near, 1) || (map->dims > 1 && !scalars) ||
         (!scalars && groups &&
          !(fits_all(in, items * lanes, lanes) && fits_all(out, items * lanes, lanes))))
         return false;

@@ -11,6 +11,11 @@ static bool is_pattern(const Expr *expr, Pattern pattern)
     return expr->kind == E_PATTERN && expr->pattern == pattern;
 }
 
+static bool is_rows(const Expr *expr)
+{
+    return is_pattern(expr, P_JOIN) || is_pattern(expr, P_SPLIT);
+}
+
 // Maps in maps that take a component of each element.
 static bool takes_field(const Expr *map, int *field)
 {
@@ -27,7 +32,7 @@ static bool takes_field(const Expr *map, int *field)
 const Param *placed_result(const Expr *result, int *field)
 {
     *field = -1;
-    while (is_pattern(result, P_JOIN))
+    while (is_rows(result))
         result = result->arg[0];
     if (result->kind == E_GET) {
         *field = result->index;
@@ -59,7 +64,7 @@ static const View *destination(Lower *l, const Expr *result, const Param *param,
     bool memory = l->kernel || out->kind == V_MEM || out->kind == V_TUPLE;
     if (!memory || placed_result(result, &found) != param || found != field)
         return NULL;
-    for (; is_pattern(result, P_JOIN); result = result->arg[0])
+    for (; is_rows(result); result = result->arg[0])
         out = view_inverse(l, result, NULL, out);
     return out;
 }

@@ -91,12 +91,25 @@ static int add_cover(Pipeline *p, CoverUnit *unit, int n)
     return at;
 }
 
-// Is it a fold to a number of what a kernel makes element by element, and stores?
+static int count_stored(const Pipeline *p, Calls set)
+{
+    int n = 0;
+    for (int v = set.first; v < pipeline_end(set); v++)
+        n += pipeline_stores(p, set, v);
+    return n;
+}
+
+// Is it a fold to a number of what a kernel makes element by element, and stores? In
+// several dimensions of nothing else: what results share would be computed for each.
 static bool is_sum(const Pipeline *p, Calls set, int made, int fold)
 {
-    const Expr *map = p->stage[made].expr, *sum = p->stage[fold].expr;
-    return p->stage[made].is_map && map->dims == 1 && type_is_scalar(sum->type) &&
-           folds_together(sum) && pipeline_stores(p, set, made);
+    const Script *s = &p->script;
+    const Elem *elem = &s->elem[s->call[made].out];
+    const Expr *sum = p->stage[fold].expr;
+    return p->stage[made].is_map && type_is_scalar(sum->type) && folds_together(sum) &&
+           elem->shape == s->elem[s->call[fold].out].shape &&
+           pipeline_stores(p, set, made) &&
+           (p->stage[made].dims == 1 || count_stored(p, set) == 2);
 }
 
 // Does a kernel of the set compute what it does not store once for each reader's point?

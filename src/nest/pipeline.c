@@ -26,6 +26,8 @@ typedef struct {
     ReadKind kind;
     int64_t size[DIMS_MAX];
     bool window;   // a slide is around
+    bool folded;   // it is what a fold folds, which may join it
+    bool joined;   // and does
     bool constant; // a border of a constant is
 } How;
 
@@ -185,7 +187,7 @@ double pipeline_operations(const Expr *expr)
 // Windows over what lies there, with or without a border.
 static How through_slide(const Expr *slide, How how)
 {
-    bool plain = how.kind == READ_POINT && is_window(slide, slide->dims);
+    bool plain = how.kind == READ_POINT && is_window(slide, slide->dims) && !how.joined;
     how.kind = how.kind == READ_WHOLE ? READ_WHOLE : plain ? READ_WINDOW : READ_LAYOUT;
     how.window = true;
     for (int k = 0; k < slide->dims; k++) {
@@ -215,6 +217,11 @@ static void collect_pattern(StageFinder *f, const Expr *expr, How how, Reads *re
         collect_all(f, expr, how, reads);
         return;
     default:
+        if (how.folded && how.kind == READ_POINT && expr->pattern == P_JOIN) {
+            how.joined = true;
+            collect_all(f, expr, how, reads);
+            return;
+        }
         how.kind = pattern_info[expr->pattern].group == G_VIEW && expr->pattern != P_ARRAY
                        ? MAX(how.kind, READ_LAYOUT)
                        : READ_WHOLE;
@@ -241,7 +248,7 @@ static void collect(StageFinder *f, const Expr *expr, How how, Reads *reads)
 // The reads of a pattern that computes at host level.
 static void collect_stage(StageFinder *f, const Expr *expr, Reads *reads)
 {
-    How how = {.size = {1, 1, 1}};
+    How how = {.size = {1, 1, 1}, .folded = folds_together(expr)};
     bool elements = is_map(expr) || expr->pattern == P_REDUCE;
     if (!elements)
         how.kind = READ_WHOLE;
@@ -398,17 +405,30 @@ static const Arith *axis_of(const Stage *stage)
     return stage->is_map && stage->dims == 1 ? stage->expr->type->len : NULL;
 }
 
+// What has the axes of a map in several dimensions: its type, or that of what a fold joins;
+// NULL: it is neither.
+static const Type *axes_of(const Stage *stage, int dims)
+{
+    const Expr *in = folds_together(stage->expr) ? stage->expr->arg[1] : NULL;
+    if (stage->is_map || !in)
+        return stage->dims == dims ? stage->expr->type : NULL;
+    while (is_map(in) || is_zip(in, 1))
+        in = in->arg[0];
+    for (; dims > 1 && expr_is(in, P_JOIN); dims--)
+        in = in->arg[0];
+    return dims > 1 ? NULL : in->type;
+}
+
 static bool same_shape(ArithCtx *ctx, const Stage *a, const Stage *b)
 {
     if (axis_of(a) && axis_of(b))
         return arith_equal(ctx, axis_of(a), axis_of(b));
-    if (!a->is_map || !b->is_map || a->dims != b->dims)
-        return false;
-    for (int k = 0; k < a->dims; k++)
-        if (!arith_equal(ctx, type_elem(a->expr->type, k)->len,
-                         type_elem(b->expr->type, k)->len))
+    const int dims = MAX(a->dims, b->dims);
+    const Type *x = axes_of(a, dims), *y = axes_of(b, dims);
+    for (int k = 0; x && y && k < dims; k++)
+        if (!arith_equal(ctx, type_elem(x, k)->len, type_elem(y, k)->len))
             return false;
-    return true;
+    return dims && x && y;
 }
 
 static bool picks_elements(const Expr *expr, const void *none)
@@ -466,6 +486,8 @@ static bool makes_few(const Stage *s)
            expr_find(s->expr, is_long_nest, NULL);
 }
 
+// (In several dimensions only a result is made with its fold: another array is not stored
+// at all where the fold finds it again.)
 static void finish_stages(StageFinder *f)
 {
     Pipeline *p = f->p;
@@ -480,7 +502,9 @@ static void finish_stages(StageFinder *f)
         p->points = fmax(p->points, stage->points);
         elem->shape = v;
         for (int u = v - 1; u >= 0 && elem->shape == v; u--)
-            if (same_shape(f->ir->arith, &p->stage[u], stage))
+            if (same_shape(f->ir->arith, &p->stage[u], stage) &&
+                (p->stage[u].is_map == stage->is_map || p->stage[u].dims == 1 ||
+                 stage->dims == 1 || s->elem[s->call[u].out].is_output))
                 elem->shape = s->elem[s->call[u].out].shape;
         elem->is_output |= !elem_is_used(elem);
         elem->is_sole |= stage->let < 0;

@@ -15,15 +15,43 @@ Expr *fold_of_map(Rewrite *rw, const Expr *reduce)
     return fold;
 }
 
+// In so many dimensions what an array has in order, by joins of each of its parts; NULL:
+// they are no such.
+static Expr *without_joins(Rewrite *rw, const Expr *in, int dims)
+{
+    Expr *part[PARTS_MAX] = {NULL};
+    const bool zip = is_dims(in, P_ZIP, 1), map = is_dims(in, P_MAP, 1);
+    if (dims > 1 && (zip || map)) {
+        for (int i = 0; i < in->narg; i++)
+            if (i == PARTS_MAX || !(part[i] = without_joins(rw, in->arg[i], dims)))
+                return NULL;
+        return zip ? make_zip(rw, dims, part, in->narg)
+                   : make_map(rw, dims, copy_of(rw, in->fun), part[0]);
+    }
+    for (; dims > 1 && expr_is(in, P_JOIN); dims--)
+        in = in->arg[0];
+    return dims > 1 ? NULL : copy_of(rw, in);
+}
+
+static Expr *with_joins(Rewrite *rw, Expr *in, int dims)
+{
+    for (; dims > 1; dims--)
+        in = make1(rw, P_JOIN, in);
+    return in;
+}
+
 // A name for what a fold folds, as a map, so that it is a stage like others.
 Expr *rule_nameFolded(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!expr_is(at, P_REDUCE) || !at_host(rw))
+    const int64_t dims = args->at[0];
+    if (!expr_is(at, P_REDUCE) || !at_host(rw) || dims < 1 || dims > DIMS_MAX)
         return NULL;
-    Expr *fold = fold_of_map(rw, at), *in = fold->arg[1];
+    Expr *fold = fold_of_map(rw, at), *in = without_joins(rw, fold->arg[1], (int)dims);
     Param *each = fresh(rw, "each");
-    return expr_let(rw->ir, each, in,
-                    make_reduce(rw, P_REDUCE, fold->fun, fold->arg[0], use(rw, each)));
+    return in ? expr_let(rw->ir, each, in,
+                         make_reduce(rw, P_REDUCE, fold->fun, fold->arg[0],
+                                     with_joins(rw, use(rw, each), (int)dims)))
+              : NULL;
 }
 
 // What is computed gets a name, and so is a stage: item i of a tuple, or all of it.
@@ -97,27 +125,27 @@ bool order_shows(const Expr *reduce)
 // that are folded.
 typedef struct {
     const Expr *let;
-    int n;
+    int dims, n;
     bool tuple;
     const Expr *fold[PARTS_MAX]; // NULL: it is stored
 } Made;
 
 // Is it component k (-1: all) of what the let makes?
-static bool is_part(const Expr *expr, const Param *made, int k)
+static bool is_part(const Expr *expr, const Made *m, int k)
 {
     if (k < 0)
-        return expr_is_use(expr, made);
-    const Expr *body = is_dims(expr, P_MAP, 1) ? expr->fun->arg[0] : NULL;
-    return body && expr_is_use(expr->arg[0], made) && body->kind == E_GET &&
+        return expr_is_use(expr, m->let->param);
+    const Expr *body = is_dims(expr, P_MAP, m->dims) ? expr->fun->arg[0] : NULL;
+    return body && expr_is_use(expr->arg[0], m->let->param) && body->kind == E_GET &&
            body->index == k && expr_is_use(body->arg[0], expr->fun->params[0]);
 }
 
-static int count_parts(const Expr *expr, const Param *made, int k)
+static int count_parts(const Expr *expr, const Made *m, int k)
 {
-    int n = is_part(expr, made, k);
+    int n = is_part(expr, m, k);
     for (int i = 0; i < expr->narg; i++)
-        n += count_parts(expr->arg[i], made, k);
-    return expr->fun ? n + count_parts(expr->fun, made, k) : n;
+        n += count_parts(expr->arg[i], m, k);
+    return expr->fun ? n + count_parts(expr->fun, m, k) : n;
 }
 
 static bool is_bound_in(const Expr *expr, const void *body)
@@ -125,12 +153,20 @@ static bool is_bound_in(const Expr *expr, const void *body)
     return expr->kind == E_PARAM && expr_find(body, expr_binds, expr->param);
 }
 
-static const Expr *find_fold(const Expr *expr, const Param *made, int k)
+static bool folds_part(const Expr *expr, const Made *m, int k)
 {
-    if (expr_is(expr, P_REDUCE) && is_part(expr->arg[1], made, k))
+    const Expr *in = expr_is(expr, P_REDUCE) ? expr->arg[1] : NULL;
+    for (int d = 1; in && d < m->dims; d++)
+        in = expr_is(in, P_JOIN) ? in->arg[0] : NULL;
+    return in && is_part(in, m, k);
+}
+
+static const Expr *find_fold(const Expr *expr, const Made *m, int k)
+{
+    if (folds_part(expr, m, k))
         return may_part(expr) ? expr : NULL;
     for (int i = 0; i < expr->narg; i++) {
-        const Expr *found = find_fold(expr->arg[i], made, k);
+        const Expr *found = find_fold(expr->arg[i], m, k);
         if (found)
             return found;
     }
@@ -139,15 +175,16 @@ static const Expr *find_fold(const Expr *expr, const Param *made, int k)
 
 static bool look_at(Made *m, const Expr *let)
 {
-    const Type *element = let->arg[0]->type->elem;
-    *m = (Made){.let = let, .n = 1, .tuple = element->kind == T_TUPLE};
+    const Type *element = type_elem(let->arg[0]->type, let->arg[0]->dims);
+    *m = (Made){
+        .let = let, .dims = let->arg[0]->dims, .n = 1, .tuple = element->kind == T_TUPLE};
     if (m->tuple)
         m->n = element->n;
     bool any = false;
     for (int k = 0; k < m->n && m->n <= PARTS_MAX; k++) {
         int part = m->tuple ? k : -1;
-        if (count_parts(let->arg[1], let->param, part) == 1)
-            m->fold[k] = find_fold(let->arg[1], let->param, part);
+        if (count_parts(let->arg[1], m, part) == 1)
+            m->fold[k] = find_fold(let->arg[1], m, part);
         // It must begin with what is known where the let is.
         if (m->fold[k] && expr_find(m->fold[k]->arg[0], is_bound_in, let->arg[1]))
             m->fold[k] = NULL;
@@ -224,29 +261,62 @@ static Expr *of_part(Rewrite *rw, const Made *m, int64_t near)
                        expr_let(rw->ir, t, make_map(rw, 1, f, use(rw, part)), body));
 }
 
+// What a map in several dimensions reads, as a list.
+static Expr *list_of(Rewrite *rw, const Expr *in, int dims)
+{
+    if (!is_dims(in, P_ZIP, dims))
+        return with_joins(rw, copy_of(rw, in), dims);
+    Expr *part[PARTS_MAX];
+    for (int i = 0; i < in->narg; i++)
+        part[i] = list_of(rw, in->arg[i], dims);
+    return make_zip(rw, 1, part, in->narg);
+}
+
+// The elements of the parts in their places.
+static Expr *in_places(Rewrite *rw, const Expr *map, int64_t near, Expr *made)
+{
+    made = with_joins(rw, made, near ? 3 : 2);
+    for (int k = map->dims - 1; k > 0; k--)
+        made = make_sized(rw, P_SPLIT, len_of(map, k), made);
+    return made;
+}
+
+static bool may_have_parts(Rewrite *rw, const Made *m, int64_t rows, int64_t near)
+{
+    const Expr *map = m->let->arg[0];
+    const Type *element = type_elem(map->type, m->dims);
+    const Arith *length = len_of(map, 0);
+    for (int k = 1; k < m->dims; k++)
+        length = arith_mul(rw->ir->arith, length, len_of(map, k));
+    for (int k = 0; k < m->n && near; k++)
+        if (!type_is_scalar(m->tuple ? element->item[k] : element))
+            return false;
+    return rows >= 1 && near >= 0 && divides(rw, rows * MAX(near, 1), length) &&
+           !(is_dims(map->arg[0], P_ZIP, m->dims) && map->arg[0]->narg > PARTS_MAX);
+}
+
 Expr *rule_foldTogether(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     int64_t rows = args->at[0], near = args->at[1];
     const Expr *map = at->kind == E_LET ? at->arg[0] : NULL;
     Made m;
-    if (!map || !is_dims(map, P_MAP, 1) || !at_host(rw) || !look_at(&m, at) || rows < 1 ||
-        near < 0 || !divides(rw, rows * MAX(near, 1), len_of(map, 0)))
+    if (!map || !expr_is(map, P_MAP) || !at_host(rw) || !look_at(&m, at) ||
+        !may_have_parts(rw, &m, rows, near))
         return NULL;
-    for (int k = 0; k < m.n && near; k++)
-        if (!type_is_scalar(m.tuple ? map->type->elem->item[k] : map->type->elem))
-            return NULL;
     Param *parts = fresh(rw, "parts");
-    Expr *in = copy_of(rw, map->arg[0]);
+    Expr *in = list_of(rw, map->arg[0], m.dims);
     in = rows_of(rw, rows, near ? rows_of(rw, near, in) : in);
     Expr *rest = copy_of(rw, at->arg[1]);
     for (int k = 0; k < m.n; k++) {
         Param *t = fresh(rw, "t"), *name = fresh(rw, "p");
         Expr *field = make_lambda(rw, t, expr_get(rw->ir, use(rw, t), k));
         Expr *old =
-            m.tuple ? make_map(rw, 1, field, use(rw, at->param)) : use(rw, at->param);
+            m.tuple ? make_map(rw, m.dims, field, use(rw, at->param)) : use(rw, at->param);
         Expr *made = part_of(rw, &m, parts, k);
-        if (!m.fold[k])
-            made = make1(rw, P_JOIN, near ? make1(rw, P_JOIN, made) : made);
+        if (m.fold[k])
+            old = with_joins(rw, old, m.dims);
+        else
+            made = in_places(rw, map, near, made);
         rest = expr_replace(rw->ir, with_name(rw, rest, old, name), name, made);
     }
     return expr_let(rw->ir, parts, make_map(rw, 1, of_part(rw, &m, near), in), rest);

@@ -258,6 +258,9 @@ static const struct {
     {"def p(x: [65536]float) = let q = x |> pad(1, 1, 0.0) |> slide(3, 1) |> map(\\w "
      "-> w[0] - w[2]) in (q, reduce(+, 0, map(*, zip(x, q))))",
      RULE_FOLD_TOGETHER},
+    {"def p(x: [256][512]float) = let q = x |> pad2(1, 1, 0.0) |> slide2(3, 1) |> "
+     "map2(\\w -> w[0][1] - w[2][1]) in (q, reduce(+, 0, join(map2(*, zip2(x, q)))))",
+     RULE_FOLD_TOGETHER},
     // Beside a product, whose fold is too short for parts.
     {"def p(x: [9000][99]float, a: [2000][64]float) = (map(reduce(+, 0), "
      "transpose(x)), array2(2000, 2000, \\i j -> reduce(+, 0, array(64, \\k -> "

@@ -377,11 +377,21 @@ static const Instance instances[] = {
      "root", "13 14"},
     {"nameStage", "def p(x: [N]int) = reduce(+, 0, x)", "root", "0"},
     {"nameStage", "def p(x: [N]int) = (map(twice, x), reduce(+, 0, x))", "root", "01"},
-    {"nameFolded", "def p(x: [N]int) = reduce(+, 0, x)", "root", ""},
-    {"nameFolded", "def p(x: [N]int) = reduce(\\s e -> s + twice(e), 0, x)", "root", ""},
+    {"nameFolded", "def p(x: [N]int) = reduce(+, 0, x)", "root", "1"},
+    {"nameFolded", "def p(x: [N]int) = reduce(\\s e -> s + twice(e), 0, x)", "root", "1"},
+    {"nameFolded", "def p(x: [N][M]int) = reduce(\\s e -> s + twice(e), 0, join(x))",
+     "root", "12"},
+    {"nameFolded",
+     "def p(x: [N][M]int) = reduce(\\s t -> s + t.0 * t.1, 0, zip(join(x), join(x)))",
+     "root", "2"},
     {"foldTogether",
      "def p(x: [N]int) = let a = map(\\e -> (twice(e), e * e), x) in\n"
      "  (map(\\t -> t.0, a), reduce(+, 0, map(\\t -> t.1, a)))",
+     "root", "13 03"},
+    {"foldTogether",
+     "def p(x: [N][M]int) = let a = map2(\\v w -> (twice(v), v * w[0][0]), zip2(x, "
+     "slide2(1, "
+     "1, x))) in\n  (map2(\\t -> t.0, a), reduce(+, 0, join(map2(\\t -> t.1, a))))",
      "root", "13 03"},
     {"foldTogether",
      "def p(x: [N][M]int, y: [N]int) = let a = map(\\r v -> (reduce(+, 0, r), map(\\e -> v "

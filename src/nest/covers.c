@@ -100,8 +100,7 @@ static int count_stored(const Pipeline *p, Calls set)
 }
 
 // Is it a fold to a number of what a kernel makes element by element, and stores? In
-// two dimensions of nothing else: what results share would be computed for each. In three
-// a list is too far from its windows (H200, 256^3 floats: 252 us in one pass, 211 apart).
+// several dimensions of nothing else: what results share would be computed for each.
 static bool is_sum(const Pipeline *p, Calls set, int made, int fold)
 {
     const Script *s = &p->script;
@@ -110,8 +109,7 @@ static bool is_sum(const Pipeline *p, Calls set, int made, int fold)
     return p->stage[made].is_map && type_is_scalar(sum->type) && folds_together(sum) &&
            elem->shape == s->elem[s->call[fold].out].shape &&
            pipeline_stores(p, set, made) &&
-           (p->stage[made].dims == 1 ||
-            (p->stage[made].dims == 2 && count_stored(p, set) == 2));
+           (p->stage[made].dims == 1 || count_stored(p, set) == 2);
 }
 
 // Does a kernel of the set compute what it does not store once for each reader's point?

@@ -27,7 +27,7 @@ typedef struct {
     int64_t size[DIMS_MAX];
     bool window;   // a slide is around
     bool folded;   // it is what a fold folds, which may join it
-    bool joined;   // and does
+    bool joined;   // and does, once
     bool constant; // a border of a constant is
 } How;
 
@@ -217,7 +217,8 @@ static void collect_pattern(StageFinder *f, const Expr *expr, How how, Reads *re
         collect_all(f, expr, how, reads);
         return;
     default:
-        if (how.folded && how.kind == READ_POINT && expr->pattern == P_JOIN) {
+        if (how.folded && !how.joined && how.kind == READ_POINT &&
+            expr->pattern == P_JOIN) {
             how.joined = true;
             collect_all(f, expr, how, reads);
             return;
@@ -493,7 +494,8 @@ static bool may_fold_with(const Pipeline *p, int fold, int made)
 {
     const Stage *a = &p->stage[made], *b = &p->stage[fold];
     return a->is_map == b->is_map || a->dims == 1 || b->dims == 1 ||
-           (a->dims <= 2 && p->script.elem[p->script.call[made].out].is_output &&
+           (a->is_map && a->dims == 2 &&
+            p->script.elem[p->script.call[made].out].is_output &&
             pipeline_read(p, fold, made));
 }
 

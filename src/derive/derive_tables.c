@@ -47,11 +47,6 @@ void derive_join_tables(DeriveWalk *w, Path at)
     }
 }
 
-bool is_work(const Expr *expr, const void *none)
-{
-    return expr->kind == E_OP || expr->kind == E_CALL || is_nest(expr, none);
-}
-
 // The arrays of the host level that read a stage, or what a name shows of it, beside their
 // own place do so in windows; true: there are such.
 static bool look_in_windows(DeriveWalk *w, Path at, const Param *stage)

@@ -128,8 +128,6 @@ enum { HOST_LEAST = 64 };
 // derive_tables.c: does a let name a table of functions, as sines, that is read again?
 bool derive_is_table(const Expr *let);
 void derive_join_tables(DeriveWalk *w, Path at); // those of one length, one after the other
-bool is_work(const Expr *expr,
-             const void *none); // an operation, a call, a fold or the like
 // Stages by index are those of a pipeline where others read them so, and read what they are
 // made of likewise; so are those of a step.
 void derive_windows_by_index(DeriveWalk *w, Path at);

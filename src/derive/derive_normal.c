@@ -839,6 +839,8 @@ void derive_normalise(DeriveWalk *w, Path at)
     if (!at.n)
         derive_name_results(w);
     w->axes.n = 0;
+    for (Path in = at; !w->deep && walk_apply_plain(w, RULE_TABLE_OF_PLACES, in);)
+        in = walk_below(w, in, 1);
     derive_results_of_rows(w, at);
     derive_windows_by_index(w, at);
     maps_by_index(w, at, true, false, 0);

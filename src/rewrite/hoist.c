@@ -366,8 +366,7 @@ static Expr *map_of_common(const Common *c)
                     c->n > 1 ? make_zip(rw, 1, part, c->n) : part[0]);
 }
 
-// The same nodes, but for one of them; names stay as they are.
-static Expr *exchanged(Rewrite *rw, const Expr *expr, const Expr *old, Expr *value)
+Expr *exchanged(Rewrite *rw, const Expr *expr, const Expr *old, Expr *value)
 {
     if (expr == old)
         return value;

@@ -131,6 +131,8 @@ struct Bound {
     const Bound *outer;
 };
 bool mentions_bound(const Expr *expr, const Bound *bound);
+// The same nodes, but for one of them; names stay as they are.
+Expr *exchanged(Rewrite *rw, const Expr *expr, const Expr *old, Expr *value);
 // What is bound around operand i of an expression that `bound` is around; own: for one
 // more.
 const Bound *bound_around(const Expr *expr, int i, const Bound *bound, Bound *own);

@@ -612,6 +612,10 @@ static const Instance instances[] = {
      "t.2, "
      "zip(x, y, c)), transpose(x))",
      "root", "12"},
+    {"tableOfPlaces",
+     "def p(x: [N][4]float) = map(\\r -> array(4, \\k -> reduce(+, 0, array(4, \\n -> "
+     "r[n] * cos(0.25 * float(k * n))))), x)",
+     "root", ""},
     {"hoistStage",
      "def p(x: [N][M]int) = map(\\r -> reduce(\\a v -> 3 * a + v, 0, "
      "scatter(\\i -> M - 1 - i, r)) - r[0], x)",

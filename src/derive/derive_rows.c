@@ -284,7 +284,7 @@ static RowStages stages_wanted(const DeriveWalk *w, const Expr *map)
     enum { STAGE_LEAST = 32, AGAIN_LEAST = 256, COLUMNS_AT_ONCE = 512 };
     // Columns are an item's each, so that neighbours read neighbours.
     const int64_t at_once = reads_columns(map) ? w->units * COLUMNS_AT_ONCE : w->units;
-    const bool few = has_fewer(map, at_once);
+    const bool few = has_fewer(map, at_once) || named_bytes(map) > w->room;
     int64_t bytes = given_bytes(map);
     if (few && bytes >= 0)
         bytes = MAX(bytes, named_bytes(map));

@@ -138,6 +138,11 @@ static const Case cases[] = {
     {"def f(a: [N][M]float) = a |> map(\\r -> let c = scan(\\y x -> 0.9 * y + x, 0.0, r) "
      "in let t = reduce(max, 0.0, c) in c |> map(\\x -> x / t))",
      {{20, 1000003}, {600, 100000}}},
+    // Prefixes that are rows, and their last step beside them: of many rows, too.
+    {"def f(a: [N][M][65]float) = a |> map(\\x -> let c = x |> scan(\\p r -> let q = "
+     "zip(p, r) |> map(\\u v -> 0.5 * u + v) in let s = reduce(+, 0.0, q) in map(\\v -> v "
+     "/ s, q), array(65, \\i -> 1.0)) in (c, c[M - 1]))",
+     {{64, 4097}, {2048, 4097}, {40000, 1000}}},
     // Beside prefixes that groups share, some that none does: who reads them finds more.
     {"def f(a: [N][M]float, k: [7]float) = (map(scan(+, 0.0), a), a |> map(\\r -> "
      "scan(max, 0.0, r) |> map(\\v -> reduce(+, 0.0, scan(+, v, k)))))",

@@ -460,10 +460,40 @@ static bool shared_as_one(const Stm *outer)
     return !innermost || (arith_is_const(outer->extent, &n) && n < SHARES_ENOUGH);
 }
 
+static void count_node(const KExpr *e, void *count)
+{
+    enum { CALL = 1000 }; // of a function of the program, which may have loops
+    *(double *)count += e->kind == K_CALL ? CALL : 1;
+}
+
+// How many operations a block executes, at most.
+static double operations(const Block *block)
+{
+    double n = 0;
+    VEC_EACH(const Stm *, stm, block) {
+        double own = 1;
+        if (stm->value)
+            kexpr_each(stm->value, count_node, &own);
+        own += operations(&stm->body) + operations(&stm->other);
+        n += stm->kind == ST_FOR ? own * (double)arith_most(stm->extent) : own;
+    }
+    return n;
+}
+
+// Threads are worth waking for so many: about 50 us. Those of a busy machine are not awake
+// for milliseconds, in each launch.
+static bool threads_pay(const Printer *p, const Stm *loop)
+{
+    static const double LEAST = 1e5, DOUBTS = 20; // DOUBTS: of a number with a bound
+    return operations(&loop->body) * (double)arith_most(loop->extent) *
+               (p->target->doubts ? DOUBTS : 1) >=
+           LEAST;
+}
+
 // The outermost loop over threads of target c, its local buffers, and what is inside.
 static void put_omp_loop(Printer *p, const Stm *stm)
 {
-    bool outermost = stm_is_parallel(stm, NULL) && !p->parallel;
+    bool outermost = stm_is_parallel(stm, NULL) && !p->parallel && threads_pay(p, stm);
     bool as_one = outermost && shared_as_one(stm);
     bool simd = stm->simd && stm != p->joined;
     if (outermost || simd)

@@ -180,14 +180,14 @@ static void test_tile_cuda(void **state)
 static void test_tile_c(void **state)
 {
     (void)state;
-    Build *b = build_tile(4, 1);
+    Build *b = build_tile(4096, 1);
     const Program program = {.math = MATH_STANDARD};
     pass_simd(&(Pass){.ctx = b->ctx, .arena = b->arena, .program = &program}, b->kernel);
     expect_kernel(b, host(),
                   "static void tile(const float *restrict a, float *restrict out)\n"
                   "{\n"
                   "    #pragma omp parallel for\n"
-                  "    for (int g = 0; g < 4; g++) {\n"
+                  "    for (int g = 0; g < 4096; g++) {\n"
                   "        __attribute__((aligned(64))) float tile[65];\n"
                   "\n"
                   "        #pragma omp simd\n"
@@ -206,6 +206,18 @@ static void test_tile_c(void **state)
                   "{\n"
                   "    tile(arg[0], arg[1]);\n"
                   "}\n");
+    build_free(b);
+}
+
+// Threads are not woken for little.
+static void test_small_c(void **state)
+{
+    (void)state;
+    Build *b = build_tile(4, 1);
+    Buf out = buf_new();
+    emit_kernel(&out, host(), &b->unit, b->kernel);
+    assert_null(strstr(out.text, "parallel"));
+    buf_release(&out);
     build_free(b);
 }
 
@@ -759,6 +771,7 @@ int main(void)
         cmocka_unit_test(test_jacobi_cuda),
         cmocka_unit_test(test_tile_cuda),
         cmocka_unit_test(test_tile_c),
+        cmocka_unit_test(test_small_c),
         cmocka_unit_test(test_reduction_opencl),
         cmocka_unit_test(test_strided_and_generic),
         cmocka_unit_test(test_literals),

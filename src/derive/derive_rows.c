@@ -251,6 +251,15 @@ static int64_t named_bytes(const Expr *map)
     return most;
 }
 
+// Prefixes that are rows: an item has none of them.
+static bool names_steps(const Expr *map)
+{
+    const Expr *e = map->fun->arg[0];
+    while (e->kind == E_LET && !scans_rows(e->arg[0]))
+        e = e->arg[1];
+    return e->kind == E_LET;
+}
+
 static bool has_rows(const Type *type)
 {
     for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
@@ -284,11 +293,12 @@ static RowStages stages_wanted(const DeriveWalk *w, const Expr *map)
     enum { STAGE_LEAST = 32, AGAIN_LEAST = 256, COLUMNS_AT_ONCE = 512 };
     // Columns are an item's each, so that neighbours read neighbours.
     const int64_t at_once = reads_columns(map) ? w->units * COLUMNS_AT_ONCE : w->units;
-    const bool few = has_fewer(map, at_once) || named_bytes(map) > w->room;
+    const bool steps = names_steps(map);
+    const bool few = has_fewer(map, at_once) || steps || named_bytes(map) > w->room;
     int64_t bytes = given_bytes(map);
     if (few && bytes >= 0)
         bytes = MAX(bytes, named_bytes(map));
-    const bool held = bytes >= 0 && bytes <= w->room;
+    const bool held = bytes >= 0 && bytes <= w->room && !steps;
     const bool again = !held || !folds_row(map->fun->arg[0]) ||
                        has_rows(type_elem(map->arg[0]->type, map->dims));
     return (RowStages){

@@ -142,7 +142,7 @@ static const Case cases[] = {
     {"def f(a: [N][M][65]float) = a |> map(\\x -> let c = x |> scan(\\p r -> let q = "
      "zip(p, r) |> map(\\u v -> 0.5 * u + v) in let s = reduce(+, 0.0, q) in map(\\v -> v "
      "/ s, q), array(65, \\i -> 1.0)) in (c, c[M - 1]))",
-     {{64, 4097}, {2048, 4097}, {40000, 1000}}},
+     {{64, 4097}, {2048, 4097}, {40000, 1000}, {4096, 100}}},
     // Beside prefixes that groups share, some that none does: who reads them finds more.
     {"def f(a: [N][M]float, k: [7]float) = (map(scan(+, 0.0), a), a |> map(\\r -> "
      "scan(max, 0.0, r) |> map(\\v -> reduce(+, 0.0, scan(+, v, k)))))",

@@ -448,8 +448,9 @@ static const char *const hip_header[] = {
 #include "api/host/hip.h.inc"
     NULL};
 static const char *const hip_body[] = {
-#include "api/host/driver.c.inc"
 #include "api/host/hip.c.inc"
+// Its names come before what uses them: clang-format does not sort across this line.
+#include "api/host/driver.c.inc"
     NULL};
 static const char *const c_header[] = {
 #include "api/host/c.h.inc"

@@ -406,18 +406,36 @@ static const Arith *axis_of(const Stage *stage)
     return stage->is_map && stage->dims == 1 ? stage->expr->type->len : NULL;
 }
 
-// What has the axes of a map in several dimensions: its type, or that of what a fold joins;
-// NULL: it is neither.
-static const Type *axes_of(const Stage *stage, int dims)
+static bool same_axes(ArithCtx *ctx, const Type *a, const Type *b, int dims)
 {
-    const Expr *in = folds_together(stage->expr) ? stage->expr->arg[1] : NULL;
-    if (stage->is_map || !in)
-        return stage->dims == dims ? stage->expr->type : NULL;
-    while (is_map(in) || is_zip(in, 1))
-        in = in->arg[0];
+    for (int k = 0; a && b && k < dims; k++)
+        if (!arith_equal(ctx, type_elem(a, k)->len, type_elem(b, k)->len))
+            return false;
+    return dims && a && b;
+}
+
+// The type that joins made a list of, which is the same for each part; NULL: there is none.
+static const Type *joined_type(ArithCtx *ctx, const Expr *in, int dims)
+{
+    if (is_map(in) || is_zip(in, 1)) {
+        const Type *all = joined_type(ctx, in->arg[0], dims);
+        for (int i = 1; i < in->narg; i++)
+            if (!same_axes(ctx, all, joined_type(ctx, in->arg[i], dims), dims))
+                return NULL;
+        return all;
+    }
     for (; dims > 1 && expr_is(in, P_JOIN); dims--)
         in = in->arg[0];
     return dims > 1 ? NULL : in->type;
+}
+
+// What has the axes of a map in several dimensions: its type, or that of what a fold joins;
+// NULL: it is neither.
+static const Type *axes_of(ArithCtx *ctx, const Stage *stage, int dims)
+{
+    if (!stage->is_map && folds_together(stage->expr))
+        return joined_type(ctx, stage->expr->arg[1], dims);
+    return stage->dims == dims ? stage->expr->type : NULL;
 }
 
 static bool same_shape(ArithCtx *ctx, const Stage *a, const Stage *b)
@@ -425,11 +443,7 @@ static bool same_shape(ArithCtx *ctx, const Stage *a, const Stage *b)
     if (axis_of(a) && axis_of(b))
         return arith_equal(ctx, axis_of(a), axis_of(b));
     const int dims = MAX(a->dims, b->dims);
-    const Type *x = axes_of(a, dims), *y = axes_of(b, dims);
-    for (int k = 0; x && y && k < dims; k++)
-        if (!arith_equal(ctx, type_elem(x, k)->len, type_elem(y, k)->len))
-            return false;
-    return dims && x && y;
+    return same_axes(ctx, axes_of(ctx, a, dims), axes_of(ctx, b, dims), dims);
 }
 
 static bool picks_elements(const Expr *expr, const void *none)

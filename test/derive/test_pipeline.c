@@ -642,6 +642,29 @@ static void test_fold_once(void **state)
     arena_free(arena);
 }
 
+// A fold goes through a map's points if all that it joins has the map's axes.
+static void test_joined_axes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *other;
+        int covers;
+    } with[] = {{"x", 2}, {"y", 1}, {"transpose(y)", 2}};
+    for (int i = 0; i < COUNTOF(with); i++) {
+        Staged s;
+        AutoArena *arena = arena_new();
+        staged_open(&s, "joined.fw",
+                    arena_printf(arena,
+                                 "size N, M\ndef p(x: [N][M]float, y: [M][N]float) = let q "
+                                 "= map2(\\v -> 2 * v + 1, x) in let s = reduce(+, 0, "
+                                 "map(*, zip(join(q), join(%s)))) in (q, s)",
+                                 with[i].other),
+                    9);
+        assert_int_equal(s.p->ncover, with[i].covers);
+        staged_close(&s);
+    }
+}
+
 // Many names ------------------------------------------------------------------------------
 
 // n maps that each read two of the three arrays before, and a result of the last two.
@@ -749,8 +772,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_srad),          cmocka_unit_test(test_harris),
         cmocka_unit_test(test_results),       cmocka_unit_test(test_placed),
         cmocka_unit_test(test_steps),         cmocka_unit_test(test_fold_once),
-        cmocka_unit_test(test_chains),        cmocka_unit_test(test_tuples),
-        cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_joined_axes),   cmocka_unit_test(test_chains),
+        cmocka_unit_test(test_tuples),        cmocka_unit_test(test_rates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

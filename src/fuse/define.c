@@ -144,7 +144,7 @@ static bool match_type(Match *m, const Type *want, const Type *have)
          want = want->elem, have = have->elem)
         if (!arith_eval(want->len, look_up, m, &len) || len != have->len->value)
             return false;
-    return want->kind == T_SCALAR && have->kind == T_SCALAR;
+    return type_equal(m->program->ir->arith, want, have);
 }
 
 static const Elementary *find_instance(const Script *script, const Statement *call,

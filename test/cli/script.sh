@@ -168,6 +168,17 @@ kinds 's/^n, y = unit/n = unit/' 'error F009: `unit` has 2 results, not 1'
 kinds 's/^n, y = unit/y, n = unit/' 'the result of unit is float'
 kinds 's/^d = widen/d, ds = widen/' 'error F009: `widen` has 1 result, not 2'
 kinds 's/^ds = sum(d)/ds = sum(b)/' 'error F018: there is no sum of bool'
+cat >"$tmp/open.fws" <<'EOF'
+size n;
+type F4 = float4;
+type ROW = [4]float4;
+ROW x; F4 y;
+input x;
+def last(v: [n]float4): float4 = v[n - 1];
+y = last(x);
+return y;
+EOF
+passes "an open length of vectors" "$FOREWARP" check "$tmp/open.fws"
 for target in opencl c cuda; do
     passes "emit --host" "$FOREWARP" emit "$tmp/order.fws" -s T=67 --host -t $target -o "$tmp/order.c" \
         --device-model nvidia-h200

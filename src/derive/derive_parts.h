@@ -34,9 +34,9 @@ typedef struct {
     int64_t windows;        // elements of the longest that share what they fold; 0: none do
     bool reduction;         // a whole array is reduced
     int64_t whole;          // elements of the longest such fold, with those of folds in it
-    double whole_work;      // operations of the one with most
+    double whole_work;      // operations of the fold that has most
     int64_t scan;           // bytes of an element of prefixes of whole arrays; 0: none
-    bool whole_scan;        // there are such
+    bool whole_scan;        // a prefix is not one of rows alone
     int64_t scan_most;      // elements of the longest of these that adds up floats
     bool scan_columns;      // there are prefixes of columns
     int64_t order, ordered; // bytes of an element of folds that keep their order; how many

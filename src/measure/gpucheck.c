@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-// So many that the sum of all work-items is an int.
+// The most that one work-item counts, so that the sum of all is an int.
 enum { WRONG_MOST = 8191 };
 
 // What is found of a buffer.
 typedef struct {
-    int32_t wrong; // elements; of those that a work-item found WRONG_MOST count
+    int32_t wrong; // elements, at most WRONG_MOST of each work-item
     int32_t worst; // the bits of the largest error, as a float
     int32_t stray; // work-items that found a zone written
     uint32_t sum;

@@ -257,10 +257,11 @@ bool runner_run(Runner *runner, const Job *job, int n, double cutoff_ns, RunnerD
 // As runner_run for jobs that are made as they are wanted, numbered from 0; a job must stay
 // as it is until done is called with its number. NULL: there is none now; it is asked for
 // again when a trial is done, and it ends when there is none and nothing is under way;
-// job_later: it was looked for long enough, so workers get what there is meanwhile. So
-// each device has something to do, and a GPU's compilers too, whatever is being timed.
-// Calls of next and done come one at a time, with peers from any thread. When its stop is
-// due, what is under way is ended, with compilers, and done is not called for it: true.
+// job_later: none was found for long enough, so workers get what there is and it is asked
+// for again. So each device has something to do, and a GPU's compilers too, whatever is
+// being timed. Calls of next and done come one at a time, with peers from any thread. When
+// its stop is due, what is under way is ended, with compilers, and done is not called for
+// it: true.
 extern const Job job_later;
 typedef const Job *RunnerNext(void *user, int number);
 bool runner_stream(Runner *runner, RunnerNext *next, double cutoff_ns, RunnerDone *done,

@@ -26,8 +26,8 @@ typedef struct {
     ReadKind kind;
     int64_t size[DIMS_MAX];
     bool window;   // a slide is around
-    bool folded;   // it is what a fold folds, which may join it
-    bool joined;   // and does, once
+    bool folded;   // a fold folds it, which may read it by one join
+    bool joined;   // and does
     bool constant; // a border of a constant is
 } How;
 

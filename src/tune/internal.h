@@ -172,7 +172,7 @@ double tune_again_s(const Tune *t, double ns); // predicted, to time a candidate
 int tune_sets_in_time(const Tune *t);   // of further inputs, that the rest suffices for
 bool tune_plain_is_slow(const Tune *t); // its runs would take much of the budget
 void tune_spent(Tune *t, const Job *job, const Trial *trial);
-// The most of kernels that are worth a look.
+// Kernels of more statements are not worth a prediction.
 int tune_statements_in_time(const Tune *t);
 bool tune_compiles_in_time(const Tune *t, const Job *job); // as predicted
 

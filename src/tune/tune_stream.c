@@ -177,6 +177,7 @@ bool tune_stream(Tune *t, NextPoint *next, bool told)
 {
     TrialStream *s = t->begun ? t->begun : open_stream(t, next, told);
     t->begun = NULL;
+    s->late = 0;
     bool ok = runner_stream(t->runner, next_job, tune_cutoff_ns(t), on_done, s, t->diags) &&
               !s->store_failed;
     close_stream(s);

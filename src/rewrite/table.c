@@ -7,10 +7,10 @@
 #include <string.h>
 
 // What binds names around an expression: a let, or a pattern with a function.
-typedef struct Around Around;
-struct Around {
+typedef struct Enclosing Enclosing;
+struct Enclosing {
     const Expr *by;
-    const Around *outer;
+    const Enclosing *outer;
 };
 
 typedef struct {
@@ -21,7 +21,7 @@ typedef struct {
     int64_t len[DIMS_MAX];
 } PlaceTable;
 
-static bool binds_param(const Around *around, const Param *param, int *number)
+static bool binds_param(const Enclosing *around, const Param *param, int *number)
 {
     const Expr *fun = around->by->fun;
     for (*number = 0; fun && *number < fun->nparam; ++*number)
@@ -31,7 +31,7 @@ static bool binds_param(const Around *around, const Param *param, int *number)
 }
 
 // A name of a value: a place of an array by index, or what the value binds itself.
-static bool note_place(PlaceTable *t, const Param *param, const Around *around)
+static bool note_place(PlaceTable *t, const Param *param, const Enclosing *around)
 {
     int number = 0;
     for (int i = 0; i < t->n; i++)
@@ -47,7 +47,7 @@ static bool note_place(PlaceTable *t, const Param *param, const Around *around)
 }
 
 static bool note_places(PlaceTable *t, const Expr *expr, const Expr *value,
-                        const Around *around)
+                        const Enclosing *around)
 {
     if (expr->kind == E_PARAM)
         return expr_find(value, expr_binds, expr->param) ||
@@ -67,7 +67,7 @@ static bool is_small(const PlaceTable *t)
 }
 
 // Is there a function around that none of the places is of? It would find the table again.
-static bool is_found_again(const PlaceTable *t, const Around *around)
+static bool is_found_again(const PlaceTable *t, const Enclosing *around)
 {
     for (; around; around = around->outer) {
         bool own = !around->by->fun;
@@ -80,7 +80,7 @@ static bool is_found_again(const PlaceTable *t, const Around *around)
 }
 
 // Of one place, the map that goes through it is given a table by hoistMap.
-static bool is_of_places(PlaceTable *t, const Expr *expr, const Around *around)
+static bool is_of_places(PlaceTable *t, const Expr *expr, const Enclosing *around)
 {
     t->n = 0;
     return expr->kind != E_LAMBDA && type_is_scalar(expr->type) &&
@@ -88,13 +88,13 @@ static bool is_of_places(PlaceTable *t, const Expr *expr, const Around *around)
            t->n > 1 && is_small(t) && is_found_again(t, around);
 }
 
-static bool find_table(PlaceTable *t, const Expr *expr, const Around *around)
+static bool find_table(PlaceTable *t, const Expr *expr, const Enclosing *around)
 {
     if (is_of_places(t, expr, around)) {
         t->value = expr;
         return true;
     }
-    const Around own = {expr, around};
+    const Enclosing own = {expr, around};
     for (int i = 0; i < expr->narg && !expr_guards(expr, i); i++)
         if (find_table(t, expr->arg[i], expr->kind == E_LET && i == 1 ? &own : around))
             return true;

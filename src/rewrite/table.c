@@ -4,8 +4,6 @@
 // table is computed once, and not once for each of what else there is.
 #include "rewrite/internal.h"
 
-#include <string.h>
-
 // What binds names around an expression: a let, or a pattern with a function.
 typedef struct Enclosing Enclosing;
 struct Enclosing {

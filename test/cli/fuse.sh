@@ -46,7 +46,7 @@ fails 2 'fuse --print takes library, or program of a script' "$FOREWARP" fuse --
 echo "SCALAR x$(seq -f ', x%g' -s '' 20000); input x; return x;" >"$tmp/names.fws"
 fails 2 'names.fws:1:68890: error F039: the text has more than 10000 names' "$FOREWARP" check "$tmp/names.fws"
 script huge 'type BIG = [1000][1000]float; BIG x; input x; return x;'
-fails 2 'huge.fws:1:19: error F002: an element has 1 to 131072 words' "$FOREWARP" fuse "$tmp/huge.fws"
+fails 2 'huge.fws:1:12: error F002: an element has 1 to 131072 words' "$FOREWARP" fuse "$tmp/huge.fws"
 script lengths 'type A = [301]float; type B = [300]float; A x; B y; SCALAR t; input x, y;
 t = dot(x, y); return t;'
 fails 2 'lengths.fws:2:5: error F009: argument 2 of `dot` is of another type or length' \

@@ -583,10 +583,10 @@ static void test_answer_first(void **state)
     worker.in = buf_new();
     worker_enter(&worker, STAGE_RUN, 0, 0);
     assert_true(message_send(fd[1], json_pack("{s:b}", "end", 1)));
-    assert_ptr_equal(worker_wait(&worker, 1, NULL, &message), &worker);
+    assert_ptr_equal(worker_wait(&worker, 1, NULL, true, &message), &worker);
     assert_true(json_is_true(json_object_get(message, "end")) && !worker.late);
     json_decref(message);
-    assert_ptr_equal(worker_wait(&worker, 1, NULL, &message), &worker);
+    assert_ptr_equal(worker_wait(&worker, 1, NULL, true, &message), &worker);
     assert_true(!message && worker.late);
     buf_release(&worker.in);
     close(fd[0]);

@@ -128,7 +128,8 @@ static bool is_special(const char *path)
     return stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
 }
 
-// Whether all went well, this too; errno is that of the first failure.
+// Closes what was written, if it was opened. Returns whether all went well; errno is that
+// of the first failure.
 static bool close_written(FILE *f, bool ok)
 {
     int saved = errno;

@@ -73,7 +73,7 @@ bool cli_refuse(Options *o, const char *what, uint64_t options);
 // the command, as far as the command line tells.
 bool cli_allows(Options *o);
 
-// Of options; of --in and -o: as many as a script may have.
+// The most of an option that may be repeated, and of --in and -o: as many as a script has.
 enum { CLI_LIST_MAX = 64, CLI_ARRAYS_MAX = 1024 };
 
 // What the command line said; strings are the command line's own.

@@ -472,8 +472,7 @@ static double operations(const Block *block)
     double n = 0;
     VEC_EACH(const Stm *, stm, block) {
         double own = 1;
-        if (stm->value)
-            kexpr_each(stm->value, count_node, &own);
+        kexpr_each(stm->value, count_node, &own);
         own += operations(&stm->body) + operations(&stm->other);
         n += stm->kind == ST_FOR ? own * (double)arith_most(stm->extent) : own;
     }

@@ -364,9 +364,10 @@ bool expr_mentions_any(const Expr *expr, const Param *const *param, int n);
 // reads.c
 // A reduction, of not fewer elements than that as far as is known?
 bool fold_is_long(const Expr *expr, int64_t least);
-bool scan_is_long(const Expr *expr, int64_t least); // the same of a prefix
-bool nest_is_long(const Expr *expr, int64_t least); // of either
-// One of them, or a fold by key. (For expr_find.)
+bool scan_is_long(const Expr *expr, int64_t least);     // the same of a prefix
+bool nest_is_long(const Expr *expr, int64_t least);     // of either
+bool is_long_nest(const Expr *expr, const void *least); // for expr_find: of an int64_t
+// One of them, or a fold by key; likewise.
 bool is_nest(const Expr *expr, const void *none);
 // One of them, an operation or a call; likewise.
 bool is_work(const Expr *expr, const void *none);

@@ -24,6 +24,11 @@ bool nest_is_long(const Expr *expr, int64_t least)
     return fold_is_long(expr, least) || scan_is_long(expr, least);
 }
 
+bool is_long_nest(const Expr *expr, const void *least)
+{
+    return nest_is_long(expr, *(const int64_t *)least);
+}
+
 bool is_nest(const Expr *expr, const void *none)
 {
     return nest_is_long(expr, 0) || expr_is(expr, P_REDUCEBY);

@@ -99,9 +99,8 @@ static const char body_double[] =
     "}\n";
 static const char body_check[] =
     "KERNEL fw_check(GLOBAL const unsigned char *x, GLOBAL const unsigned char *e,\n"
-    "                GLOBAL const float *bound, int scalar, int wide, int bounded, long "
-    "n,\n"
-    "                double tolerance, double scale, GLOBAL int *found, int at)\n"
+    "                GLOBAL const float *bound, int scalar, int wide, int bounded,\n"
+    "                long n, double tolerance, double scale, GLOBAL int *found, int at)\n"
     "{\n"
     "    double worst = 0;\n"
     "    int wrong = 0;\n"
@@ -111,8 +110,8 @@ static const char body_check[] =
     "        double usual = tolerance * (size > scale ? size : scale);\n"
     "        usual = size < ENDLESS || size != size ? usual : 0;\n"
     "        double allowed = bounded ? (double)bound[i] : usual;\n"
-    "        if (wide && u == v && ((GLOBAL const long *)x)[i] != ((GLOBAL const long "
-    "*)e)[i])\n"
+    "        if (wide && u == v &&\n"
+    "            ((GLOBAL const long *)x)[i] != ((GLOBAL const long *)e)[i])\n"
     "            u += size / (1L << 52);\n"
     "        double error = allowed < ENDLESS ? fw_error(u, v, scale) : 0;\n"
     "        wrong += wrong < WRONG_MOST && !fw_right(u, v, allowed);\n"

@@ -68,18 +68,13 @@ static bool is_long(const Expr *expr, const void *none)
            (expr_is(expr, P_ITERATE) && !is_small(expr->type));
 }
 
-static bool folds_more(const Expr *expr, const void *few)
-{
-    return nest_is_long(expr, *(const int64_t *)few + 1);
-}
-
 // Do all elements of the short array that a body ends with read what a function such as a
 // power was called for? An item for each would call it again. Items share longer folds.
 static bool calls_before(const Expr *body)
 {
-    const int64_t few = 16;
+    const int64_t few = 16, more = few + 1;
     bool calls = false;
-    if (elements_in(body->type) > few || expr_find(body, folds_more, &few))
+    if (elements_in(body->type) > few || expr_find(body, is_long_nest, &more))
         return false;
     for (; body->kind == E_LET; body = body->arg[1])
         calls |= expr_find(body->arg[0], calls_function, NULL) != NULL;

@@ -482,23 +482,17 @@ static bool makes_arrays(const Stage *s, const Stage *reader)
            is_read_again(reader->expr, s->param);
 }
 
-enum { FEW = 16 }; // elements that an item has in registers
-
-// A fold, or what is like one, of more elements than an item has in registers.
-static bool is_long_nest(const Expr *expr, const void *none)
-{
-    (void)none;
-    return nest_is_long(expr, FEW + 1) || expr_is(expr, P_REDUCEBY);
-}
-
-// Rows of few elements with a fold that all of them read: each element of a reader's would
-// find it again.
+// Rows of as few elements as an item has in registers, with a fold of more, or by key, that
+// all of them read: each element of a reader's would find it again.
 static bool makes_few(const Stage *s)
 {
+    enum { FEW = 16 };
+    const int64_t more = FEW + 1;
     const Type *row = s->is_map ? type_elem(s->expr->type, s->dims) : NULL;
     return s->costly_rows && s->param && type_leaves(row) == 1 &&
            type_bytes(row, NULL, NULL) <= FEW * scalar_info[type_leaf(row)->scalar].bytes &&
-           expr_find(s->expr, is_long_nest, NULL);
+           (expr_find(s->expr, is_long_nest, &more) ||
+            expr_find_pattern(s->expr, P_REDUCEBY));
 }
 
 // In two dimensions only results that a fold reads are made with it: another array is not

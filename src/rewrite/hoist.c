@@ -27,11 +27,6 @@ const Bound *bound_around(const Expr *expr, int i, const Bound *bound, Bound *ow
     return expr->kind == E_LAMBDA || (expr->kind == E_LET && i == 1) ? own : bound;
 }
 
-static bool is_long_nest(const Expr *expr, const void *least)
-{
-    return nest_is_long(expr, *(const int64_t *)least);
-}
-
 bool loop_folds(const Expr *expr, int64_t least)
 {
     return expr_is(expr, P_ITERATE) && !array_is_large(expr->type, SMALL_MOST + 1) &&

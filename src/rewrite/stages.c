@@ -36,7 +36,7 @@ Expr *rule_letOut(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return expr_let(rw->ir, inner->param, inner->arg[0], rest);
 }
 
-// Of what has that name; NULL: of anything.
+// Does it make windows of what has that name? NULL: of anything.
 static bool is_window_of(const Expr *expr, const void *name)
 {
     return expr_is(expr, P_SLIDE) && (!name || expr_mentions(expr, name));

@@ -77,7 +77,7 @@ static bool is_found_again(const PlaceTable *t, const Enclosing *around)
     return false;
 }
 
-// Of one place, the map that goes through it is given a table by hoistMap.
+// A function of one place is left to hoistMap, which gives the map of that place a table.
 static bool is_of_places(PlaceTable *t, const Expr *expr, const Enclosing *around)
 {
     t->n = 0;

@@ -57,6 +57,12 @@ static const Case cases[] = {
     {"def f(a: [K][M]half, b: [N][K]half) = transpose(a) |> map(\\r -> b |> map(\\c -> "
      "zip(r, c) " WIDE "))",
      256, 128, 128, "lx=4 ly=64 mx=8 my=2 stage=64 unit=group", MATH_STANDARD},
+    {"def f(a: [K][M]half, b: [K][N]half) = transpose(a) |> map(\\r -> transpose(b) |> "
+     "map(\\c -> zip(r, c) " WIDE "))",
+     256, 128, 256, "lx=4 ly=64 mx=8 my=2 stage=64 stages=4 unit=group", MATH_STANDARD},
+    {"def f(a: [K][M]bf16, b: [N][K]bf16) = transpose(a) |> map(\\r -> b |> map(\\c -> "
+     "zip(r, c) " WIDE "))",
+     256, 64, 192, "lx=4 ly=64 mx=8 my=4 stage=64 stages=3 unit=group", MATH_STANDARD},
     // Products under way while the next pieces are copied; longer ones than the ring.
     {MM("half", WIDE), 128, 128, 512, "lx=4 ly=64 mx=16 my=2 stage=64 stages=4 unit=group",
      MATH_STANDARD},

@@ -17,9 +17,9 @@
 static bool is_ours(const char *name)
 {
     static const char *const word[] = {
-        "self",      "queue",  "stream", "buffer", "caller",  "error",   "bytes",
-        "out_error", "i",      "arg",    "ok",     "scratch", "variant", "malloc",
-        "free",      "size_t", "NULL",   "stdin",  "stdout",  "stderr"};
+        "self", "queue",  "stream", "buffer", "caller", "error",   "bytes",   "out_error",
+        "i",    "cost",   "best",   "arg",    "ok",     "scratch", "variant", "malloc",
+        "free", "size_t", "NULL",   "stdin",  "stdout", "stderr"};
     static const char *const prefix[] = {"cl_", "CL_", "CU", "FW_"};
     if (FIND_TEXT(word, COUNTOF(word), name) >= 0)
         return true;
@@ -193,23 +193,31 @@ static void add_sizes(Joining *j)
             add_open(j, OPEN_SHAPE, i, k, j->recipe->argument[i].extent[k], 1);
 }
 
-// Each of the rule's points once, whose rows then know its number.
+// A stored rule is a text that anybody may have written.
+static bool read_rule(Joining *j, const char *text, Diags *diags)
+{
+    Recipe *recipe = j->recipe;
+    Binding *size = NEW_ARRAY(j->arena, Binding, recipe->nsize + 1);
+    for (int i = 0; i < recipe->nsize; i++)
+        size[i] = (Binding){.name = recipe->size[i].name, .value = recipe->size[i].value};
+    return (rule_parse(text, j->arena, &recipe->rule) &&
+            rule_choose(&recipe->rule, size, recipe->nsize) >= 0) ||
+           diag_world(diags, "C096", "the stored rule is damaged: %s", text);
+}
+
 static bool add_rule(Joining *j, const char *text, Diags *diags)
 {
     Recipe *recipe = j->recipe;
-    const char *point[RULE_ROWS];
-    if (!rule_parse(text, j->arena, &recipe->rule))
-        return diag_world(diags, "C096", "the stored rule is damaged: %s", text);
-    recipe->nvariant = rule_points(&recipe->rule, point);
+    if (!read_rule(j, text, diags))
+        return false;
+    recipe->nvariant = recipe->rule.n;
     for (int v = 0; v < recipe->nvariant; v++) {
+        const char *point = recipe->rule.row[v].point;
         Point at;
-        for (int i = 0; i < recipe->rule.n; i++)
-            if (strcmp(recipe->rule.row[i].point, point[v]) == 0)
-                recipe->of_row[i] = v;
-        if (!point_parse(j->variants->space, point[v], &at) ||
+        if (!point_parse(j->variants->space, point, &at) ||
             !space_valid(j->variants->space, &at))
             return diag_world(diags, "C096",
-                              "the stored rule has no point of this space: %s", point[v]);
+                              "the stored rule has no point of this space: %s", point);
         if (!add_point(j, &at, v, recipe->nvariant == 1, diags))
             return false;
     }
@@ -219,14 +227,12 @@ static bool add_rule(Joining *j, const char *text, Diags *diags)
 static const char *rule_head(const Joining *j)
 {
     Buf text = buf_new();
-    buf_printf(&text, "// %s\n//\n// Which kernels for which sizes:\n",
+    buf_printf(&text, "// %s\n//\n// The kernel whose cost is least is run:\n",
                problem_label(j->variants->problem));
     for (int i = 0; i < j->recipe->rule.n; i++) {
-        const RuleRow *row = &j->recipe->rule.row[i];
-        buf_puts(&text, "//   ");
-        rule_print_tests(&text, row);
-        buf_printf(&text, "%s: %s_v%d, %s\n", row->ntest ? "" : "else",
-                   j->variants->problem->name, j->recipe->of_row[i], row->point);
+        buf_printf(&text, "//   %s_v%d, ", j->variants->problem->name, i);
+        rule_print_row(&text, &j->recipe->rule.row[i]);
+        buf_putc(&text, '\n');
     }
     buf_printf(&text, "\n%s\n", j->variants->prelude.text);
     return buf_keep(&text, j->arena);
@@ -247,9 +253,9 @@ bool recipe_make(const Variants *variants, const Point *point, const char *rule,
         rule ? arena_strdup(arena, rule) : point_text(variants->space, point, arena);
     recipe->rule = (Rule){.row = {{.point = recipe->point}}, .n = 1};
     j.source = buf_new();
-    bool ok = rule ? add_rule(&j, rule, diags) : add_point(&j, point, 0, true, diags);
-    if (ok && problem_is_generic(problem))
+    if (problem_is_generic(problem))
         add_sizes(&j);
+    bool ok = rule ? add_rule(&j, rule, diags) : add_point(&j, point, 0, true, diags);
     const char *head = ok && recipe->nvariant > 1 ? rule_head(&j) : "";
     recipe->source = arena_printf(arena, "%s%s", head, j.source.text);
     recipe->job.launch = j.launch.at;
@@ -274,7 +280,7 @@ struct Loaded {
     int64_t *held; // bytes of those
     Arena *arena;
     ArithCtx *arith; // NULL: no size is generic
-    const Arith **open, **lhs, **rhs;
+    const Arith **open, **lhs, **rhs, *cost[RULE_ROWS];
     int64_t *size;
     Argument *argument;
     JobLaunch *launch;
@@ -318,6 +324,8 @@ static void parse_open(Loaded *loaded)
     loaded->size = NEW_ARRAY(loaded->arena, int64_t, recipe->nsize);
     for (int i = 0; i < recipe->nopen; i++)
         loaded->open[i] = arith_parse(arith, recipe->open[i].text);
+    if (recipe->nvariant > 1)
+        rule_costs(&recipe->rule, arith, loaded->cost);
     for (int i = 0; i < recipe->ncondition; i++) {
         const OpenCondition *c = &recipe->condition[i];
         loaded->lhs[i] = arith_parse(arith, c->lhs);
@@ -367,15 +375,6 @@ static void set_numbers(Loaded *loaded)
             a->count = count;
         }
     }
-}
-
-static void choose_variant(Loaded *loaded)
-{
-    const Recipe *recipe = loaded->recipe;
-    AUTO_FREE Binding *binding = xcalloc((size_t)recipe->nsize + 1, sizeof *binding);
-    for (int i = 0; i < recipe->nsize; i++)
-        binding[i] = (Binding){.name = recipe->size[i].name, .value = loaded->size[i]};
-    loaded->variant = recipe->of_row[rule_choose(&recipe->rule, binding, recipe->nsize)];
 }
 
 // Those of the variant at work, where they are not large enough yet.
@@ -450,7 +449,9 @@ bool loaded_resize(Loaded *loaded, const int64_t *size, int n, Buf *log)
     if (!ok)
         return false;
     set_numbers(loaded);
-    choose_variant(loaded);
+    if (recipe->nvariant > 1)
+        loaded->variant =
+            MAX(rule_least(loaded->cost, recipe->nvariant, look_up, loaded), 0);
     return make_scratch(loaded, log);
 }
 

@@ -49,9 +49,8 @@ typedef struct {
     int nopen;
     const OpenCondition *condition;
     int ncondition;
-    Rule rule; // of one row, where there is one point
-    Variant variant[RULE_ROWS];
-    int of_row[RULE_ROWS]; // the variant of a row
+    Rule rule;                  // of one row, where there is one point
+    Variant variant[RULE_ROWS]; // of each row
     int nvariant;
 } Recipe;
 

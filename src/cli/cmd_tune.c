@@ -200,21 +200,14 @@ static json_t *range_json(const RangeResult *r)
                                         "best_ns", json_finite(r->size[i].best_ns),
                                         "chosen_ns", json_finite(r->size[i].chosen_ns),
                                         "plain_ns", json_finite(r->size[i].plain_ns)));
-    ARRAY_EACH_REF(const RuleRow *, row, r->rule.row, r->rule.n) {
-        json_t *tests = json_array();
-        for (int k = 0; k < row->ntest; k++)
-            json_array_append_new(tests,
-                                  json_pack("{s:s, s:s, s:I}", "size", row->test[k].size,
-                                            "is", row->test[k].below ? "<" : ">=", "than",
-                                            (json_int_t)row->test[k].than));
-        json_array_append_new(rows,
-                              json_pack("{s:o, s:s}", "where", tests, "point", row->point));
-    }
+    ARRAY_EACH_REF(const RuleRow *, row, r->rule.row, r->rule.n)
+        json_array_append_new(
+            rows, json_pack("{s:s, s:s}", "cost_fs", row->cost, "point", row->point));
     return json_pack("{s:s, s:s, s:s, s:f, s:I, s:I, s:i, s:o, s:o}", "problem",
                      r->base.problem, "device", r->base.device, "reference",
                      r->base.reference, "elapsed_s", r->base.elapsed_s, "trials",
                      (json_int_t)r->base.trials, "reused", (json_int_t)r->base.reused,
-                     "kernels", r->kernels, "rule", rows, "sizes", sizes);
+                     "kernels", r->rule.n, "rule", rows, "sizes", sizes);
 }
 
 static void print_range_row(const RangeSize *size)
@@ -237,13 +230,12 @@ static void print_range(const RangeResult *r)
     printf("  %-36s %12s %12s\n", "size", "best", "by the rule");
     for (int i = 0; i < r->nsize; i++)
         print_range_row(&r->size[i]);
-    printf("  %d kernel%s; the first row that holds says which:\n", r->kernels,
-           r->kernels == 1 ? "" : "s");
-    for (int i = 0; i < r->rule.n; i++) {
-        const RuleRow *row = &r->rule.row[i];
-        AutoBuf tests = buf_new();
-        rule_print_tests(&tests, row);
-        printf("    %s: %s\n", row->ntest ? tests.text : i ? "else" : "all", row->point);
+    printf("  %d kernel%s%s:\n", r->rule.n, r->rule.n == 1 ? "" : "s",
+           r->rule.n == 1 ? "" : "; the one whose cost is least is run");
+    ARRAY_EACH_REF(const RuleRow *, row, r->rule.row, r->rule.n) {
+        AutoBuf text = buf_new();
+        rule_print_row(&text, row);
+        printf("    %s\n", text.text);
     }
 }
 

@@ -6,9 +6,8 @@
 //           where several sizes vary its other corners, those at which one is unlike all
 //           others, and some inside. The first, the middle and the last of the diagonal are
 //           tuned, corners with half of the trials; the best few kernels of each are run at
-//           all of these sizes; from the times a rule is learnt (rule.c), which may ask for
-//           products of sizes, too: how many outputs there are says more than how long one
-//           side is. All trials are stored under the size they were made at.
+//           all of these sizes; from the times a rule is learnt (rule.c). All trials are
+//           stored under the size they were made at.
 //   checks  the least size is tuned as any problem is. At the others a reference may take
 //           long, and kernels take their sizes as arguments: so outputs are compared with
 //           those of the plain kernel, if that was right and one tolerance suits the
@@ -24,7 +23,7 @@
 #include <string.h>
 
 enum { DIAGONAL = 6, INSIDE = 12, TUNED = 3, NAMES = 4, CORNERS = 2 * NAMES };
-enum { SIZES = DIAGONAL + CORNERS + INSIDE, ASKED = (1 << NAMES) - 1 };
+enum { SIZES = DIAGONAL + CORNERS + INSIDE };
 enum { KEPT = 3, POOL = (TUNED + CORNERS) * KEPT };
 // CROSS_SHARE: one of so many trials of each kernel is left to the runs at other sizes.
 // TUNED_BY and CHECKED_BY: parts of the time, after which tunings and checks are done.
@@ -37,8 +36,7 @@ typedef struct {
     Arena *arena;
     RangeResult *result;
     Diags *diags;
-    const char *name[ASKED]; // the sizes that vary, then products of them
-    int nname, nasked;
+    int nname;            // sizes that vary
     int64_t *size[SIZES]; // the values of these
     Problem *at[SIZES];
     // Parts of the trials of a tuning; 0: only what was found elsewhere is run.
@@ -80,33 +78,10 @@ static Problem *problem_at(const RangeTuning *r, const int64_t *size, Diags *dia
     return NULL;
 }
 
-// The product of the sizes whose bits are set.
-static int64_t product_of(const RangeTuning *r, const int64_t *size, unsigned bits)
-{
-    int64_t product = 1;
-    for (int k = 0; k < r->nname; k++)
-        product *= bits >> k & 1 ? size[k] : 1;
-    return product;
-}
-
-static void name_products(RangeTuning *r)
-{
-    r->nasked = r->nname;
-    for (unsigned bits = 1; bits < 1u << r->nname; bits++) {
-        const char *name = "";
-        if ((bits & (bits - 1)) == 0)
-            continue; // one size
-        for (int k = 0; k < r->nname; k++)
-            if (bits >> k & 1)
-                name = arena_printf(r->arena, "%s%s%s", name, *name ? "*" : "", r->name[k]);
-        r->name[r->nasked++] = name;
-    }
-}
-
 // A size for each part of the way through the ranges; once each.
 static bool add_size(RangeTuning *r, const double *part, double share)
 {
-    int64_t *size = NEW_ARRAY(r->arena, int64_t, ASKED);
+    int64_t *size = NEW_ARRAY(r->arena, int64_t, NAMES);
     for (int i = 0, k = 0; i < r->problem->nbinding; i++)
         if (r->problem->binding[i].spans) {
             size[k] = size_at(&r->problem->binding[i].range, r->top * part[k]);
@@ -117,10 +92,6 @@ static bool add_size(RangeTuning *r, const double *part, double share)
             r->share[s] = fmax(r->share[s], share);
             return true;
         }
-    int n = r->nname;
-    for (unsigned bits = 1; bits < 1u << r->nname; bits++)
-        if (bits & (bits - 1))
-            size[n++] = product_of(r, size, bits);
     r->at[r->nsize] = problem_at(r, size, r->diags);
     r->size[r->nsize] = size;
     r->share[r->nsize] = share;
@@ -145,7 +116,7 @@ static bool add_inside(RangeTuning *r)
 {
     static const double prime[NAMES] = {2, 3, 5, 7};
     double part[NAMES], whole;
-    for (int i = 1; r->nname > 1 && i <= INSIDE; i++) {
+    for (int i = 1; i <= INSIDE; i++) {
         for (int k = 0; k < r->nname; k++)
             part[k] = modf(i * sqrt(prime[k]), &whole);
         if (!add_size(r, part, 0))
@@ -189,9 +160,8 @@ static bool choose_sizes(RangeTuning *r, const DeviceInfo *device)
         if (r->nname == NAMES)
             return diag_error(r->diags, span_none, "C095",
                               "at most %d sizes can be ranges in a tuning", NAMES);
-        r->name[r->nname++] = r->problem->binding[i].name;
+        r->nname++;
     }
-    name_products(r);
     r->top = 1;
     if (device->is_cpu && !find_top(r))
         return false;
@@ -436,8 +406,9 @@ static bool run_pool(RangeTuning *r, int s, const DeviceInfo *device, bool must)
         tune_measure_all(t, wanted, n, &quiet);
     for (int p = 0; t && p < r->npoint; p++) {
         double *ns = &r->time[p * r->nsize + s];
-        if (!valid[p] || !tune_measured(t, &point[p], ns))
-            *ns = INFINITY;
+        *ns = is_hopeless(r, p, s) ? NAN : INFINITY;
+        if (valid[p])
+            tune_measured(t, &point[p], ns);
         any |= *ns < INFINITY;
     }
     add_counts(&r->result->base, &one);
@@ -493,23 +464,57 @@ static bool run_pools(RangeTuning *r, const DeviceInfo *device)
 
 // The rule ----------------------------------------------------------------------------
 
+// The terms of some points' costs, of kernels for all sizes. False with diagnostics.
+static bool find_terms(RangeTuning *r, const DeviceInfo *device, const Variants *variants,
+                       const int *able, int n, RuleTerms *terms)
+{
+    bool ok = true;
+    for (int i = 0; ok && i < n; i++) {
+        Point point;
+        Candidate candidate;
+        ok = point_parse(variants->space, r->point[able[i]], &point) &&
+             variants_candidate(variants, &point, r->problem->name, r->arena, &candidate,
+                                r->diags);
+        if (ok)
+            rule_terms(candidate.unit, device->compute_units, &terms[i]);
+        if (ok)
+            candidate_release(&candidate);
+    }
+    return ok;
+}
+
+static bool find_rule(RangeTuning *r, const DeviceInfo *device)
+{
+    const Binding *size[SIZES];
+    for (int s = 0; s < r->nsize; s++)
+        size[s] = r->at[s]->binding;
+    const RuleTimes times = {.size = size,
+                             .nbinding = r->problem->nbinding,
+                             .nsize = r->nsize,
+                             .point = r->point,
+                             .npoint = r->npoint,
+                             .time = r->time};
+    int able[RULE_ABLE], n = rule_able(&times, able);
+    RuleTerms terms[RULE_ABLE];
+    Variants variants;
+    bool ok = variants_open(&variants, r->problem, device, r->diags) &&
+              find_terms(r, device, &variants, able, n, terms);
+    if (ok)
+        rule_learn(&times, able, terms, n, r->problem->ir->arith, r->arena,
+                   &r->result->rule);
+    variants_close(&variants);
+    return ok;
+}
+
 static void conclude(RangeTuning *r)
 {
     RangeResult *result = r->result;
-    RuleTimes times = {.name = r->name,
-                       .nname = r->nasked,
-                       .size = (const int64_t *const *)r->size,
-                       .nsize = r->nsize,
-                       .point = r->point,
-                       .npoint = r->npoint,
-                       .time = r->time};
-    rule_learn(&times, &result->rule);
     RangeSize *size = NEW_ARRAY(r->arena, RangeSize, r->nsize);
     for (int s = 0; s < r->nsize; s++) {
         const Problem *at = r->at[s];
         int row = rule_choose(&result->rule, at->binding, at->nbinding);
-        size[s] = (RangeSize){arena_strdup(r->arena, problem_label(at)), r->size[s],
-                              INFINITY, INFINITY, r->plain_ns[s]};
+        size[s] = (RangeSize){arena_strdup(r->arena, problem_label(at)), INFINITY, INFINITY,
+                              r->plain_ns[s]};
         for (int p = 0; p < r->npoint; p++) {
             double ns = r->time[p * r->nsize + s];
             size[s].best_ns = fmin(size[s].best_ns, ns);
@@ -521,10 +526,8 @@ static void conclude(RangeTuning *r)
             result->base.best_ns = size[s].chosen_ns;
         }
     }
-    const char *kernel[RULE_ROWS];
     result->size = size;
     result->nsize = r->nsize;
-    result->kernels = rule_points(&result->rule, kernel);
 }
 
 // The rule as a trial of the problem that stands for all sizes: its point is the rule.
@@ -565,7 +568,7 @@ bool tune_range(const Problem *problem, const TuneOptions *options, Arena *arena
               problem_fits(problem, &device, diags) && choose_sizes(&r, &device) &&
               tune_sizes(&r, &device) && check_points(&r, &device) &&
               run_pools(&r, &device);
-    if (ok) {
+    if (ok && (ok = find_rule(&r, &device))) {
         conclude(&r);
         ok = store_rule(&r, &device);
         result->base.problem = problem_label(problem);

@@ -525,8 +525,9 @@ bool tune_measure(Tune *t, const Point *point, Trial *trial, Diags *diags)
 bool tune_measured(Tune *t, const Point *point, double *ns)
 {
     const KnownTrial *known = map_get(&t->known, point_text(t->space, point, t->arena));
-    *ns = known ? known->time_ns : INFINITY;
-    return known && known->status == TRIAL_OK;
+    bool right = known && known->status == TRIAL_OK;
+    *ns = right ? known->time_ns : known ? INFINITY : NAN;
+    return right;
 }
 
 bool tune_best(const Tune *t, Point *point, double *ns)

@@ -203,61 +203,70 @@ bool tune_measure_all(Tune *t, const Point *point, int n, Diags *diags);
 // Runs n points on further inputs, one set of each kind, and sets wrong[i] of those that
 // are not right for all. False if that cannot be known, with diagnostics of the device.
 bool tune_check_points(Tune *t, const char *const *point, int n, bool *wrong, Diags *diags);
-// The time of a point that was measured and right; false: it was not.
+// The time of a point that was measured and right; false: it was not, and ns is INFINITY,
+// or NAN if it was not run.
 bool tune_measured(Tune *t, const Point *point, double *ns);
 // The fastest that was measured or told; false: none.
 bool tune_best(const Tune *t, Point *point, double *ns);
 
 // rule.c: which point for which sizes ---------------------------------------------------
 
-// A list of rows: the first whose tests hold says the point. The last one has no tests.
+// A list of kernels, of which that of the least cost is run.
 typedef struct {
-    const char *size; // or a product, N*M
-    bool below;       // size < than; else size >= than
-    int64_t than;
-} RuleTest;
-enum { RULE_TESTS = 6, RULE_ROWS = 16, RULE_SIZE_NAME = 64 };
-typedef struct {
-    RuleTest test[RULE_TESTS];
-    int ntest;
+    const char *cost; // femtoseconds: a formula of the sizes, as arith_print writes it
     const char *point;
 } RuleRow;
+enum { RULE_ROWS = 8 };
 typedef struct {
     RuleRow row[RULE_ROWS];
     int n;
 } Rule;
 
-void rule_print_tests(Buf *out, const RuleRow *row); // "N < 8192, M >= 512"
-// "N < 2896: lx=64 ly=4; N < 8192, M >= 512: lx=32 ly=8; lx=32 ly=16", and from it; false:
-// it is none. Texts: arena's.
+// "8000000 + 250000*((N + 127)/128): lx=64 ly=4; 9000000 + ...: lx=32 ly=8", and from it;
+// false: it is none. Texts: arena's.
 void rule_print(Buf *out, const Rule *rule);
 bool rule_parse(const char *text, Arena *arena, Rule *rule);
 bool is_rule(const char *text);
-// The first size of a product, which then begins behind it; false: there is none left.
-bool rule_next_size(const char **sizes, char name[RULE_SIZE_NAME]);
-// The row for these sizes.
+// A cost in nanoseconds, as a person reads it: each formula in it printed by `print`, with
+// `plus` between two.
+typedef void RulePrint(Buf *out, const Arith *a, const void *user);
+void rule_print_cost(Buf *out, const Arith *cost, const char *plus, RulePrint *print,
+                     const void *user);
+void rule_print_row(Buf *out,
+                    const RuleRow *row); // "lx=64 ly=4: 8 + 0.25*((N + 127)/128) ns"
+// The row for these sizes; -1: a cost is no formula of them.
 int rule_choose(const Rule *rule, const Binding *binding, int n);
-// The kernels of a rule: its rows' points, each once. Returns how many.
-int rule_points(const Rule *rule, const char *point[RULE_ROWS]);
+// The same of costs as they are read; each NULL if it is none.
+void rule_costs(const Rule *rule, ArithCtx *ctx, const Arith **cost);
+int rule_least(const Arith *const *cost, int n, ArithLookup *look_up, void *user);
 
-// Times of points at sizes: from them the rule. time[p * nsize + s] in ns, INFINITY: it
-// cannot be used there. size[s] is a list of nbinding values.
+// Times of points at sizes. time[p * nsize + s] in ns; INFINITY: it cannot be used there;
+// NAN: it was not run there.
 typedef struct {
-    const char *const *name; // of nname sizes that vary, or products of some
-    int nname;
-    const int64_t *const *size; // nsize of them, each nname values
-    int nsize;
+    const Binding *const *size; // nsize of them, each nbinding sizes
+    int nbinding, nsize;
     const char *const *point;
     int npoint;
     const double *time;
 } RuleTimes;
-void rule_learn(const RuleTimes *times, Rule *rule);
+// The formulas that the cost of a kernel is a sum of.
+enum { RULE_TERMS = 16, RULE_ABLE = 10, RULE_POINTS = 64 };
+typedef struct {
+    const Arith *at[RULE_TERMS];
+    int n;
+} RuleTerms;
+// Those of a candidate, on a device of so many units.
+void rule_terms(const Unit *unit, int64_t units, RuleTerms *terms);
+// The points, RULE_ABLE at most, that a rule can be made of. Returns how many.
+int rule_able(const RuleTimes *times, int *point);
+// The rule that the times give: of n points, with the terms of each. Texts: arena's.
+void rule_learn(const RuleTimes *times, const int *able, const RuleTerms *terms, int n,
+                ArithCtx *ctx, Arena *arena, Rule *rule);
 
 // range.c: tuning for ranges of sizes ----------------------------------------------------
 
 typedef struct {
-    const char *label; // of the problem at these sizes
-    const int64_t *size;
+    const char *label;                   // of the problem at these sizes
     double best_ns, chosen_ns, plain_ns; // of all points tried there, and of the rule's
 } RangeSize;
 typedef struct {
@@ -265,7 +274,6 @@ typedef struct {
     Rule rule;
     const RangeSize *size;
     int nsize;
-    int kernels;
 } RangeResult;
 // Tunes a problem that stands for ranges of sizes (problem_spans): at some of its sizes as
 // tune() does, and the best few of each at all others; and keeps the rule that these times

@@ -321,7 +321,8 @@ static void keep_fastest(void *user, const StoreTrial *trial)
         return;
     if (is_rule(text) && rule_parse(text, s->arena, &rule)) {
         const Problem *problem = s->variants->problem;
-        text = rule.row[rule_choose(&rule, problem->binding, problem->nbinding)].point;
+        int row = rule_choose(&rule, problem->binding, problem->nbinding);
+        text = row < 0 ? text : rule.row[row].point;
         fastest->rule = arena_strdup(s->arena, trial->point);
     }
     if (!point_parse(s->variants->space, text, &point) ||

@@ -72,14 +72,18 @@ cp "$tmp/stderr" "$tmp/large.txt"
 passes "says so" grep -q 'no size above .* is tried' "$tmp/large.txt"
 
 point='lx=64 ly=1 bx=1 cx=1 vec=1 lanes=1 fold=item hold=again'
-sed -n "s/\"point\": \"[^\"]*\"/\"point\": \"N*M < 1000: $point; ${point#lx=64 }\"/; s/; ly=1/; lx=32 ly=1/; /N=16:64:4/p" \
-    "$tmp/wisdom.txt" >"$tmp/product.txt"
-sed -n 1p "$tmp/wisdom.txt" | cat - "$tmp/product.txt" >"$tmp/product.w"
-passes "a rule of a product of sizes" "$FOREWARP" wisdom import "$tmp/product.w" --store "$tmp/p.db"
+sed -n "s/\"point\": \"[^\"]*\"/\"point\": \"1000*N*M: $point; 1000000*((N + 31)\/32) + 500: ${point#lx=64 }\"/; s/: ly=1/: lx=32 ly=1/; /N=16:64:4/p" \
+    "$tmp/wisdom.txt" >"$tmp/costs.txt"
+sed -n 1p "$tmp/wisdom.txt" | cat - "$tmp/costs.txt" >"$tmp/costs.w"
+passes "a rule of costs" "$FOREWARP" wisdom import "$tmp/costs.w" --store "$tmp/p.db"
 passes "chooses" "$FOREWARP" run "$sums" -s N=20@16:64:4,M=48@16:64:16 --best --check --store "$tmp/p.db"
 passes "and is written as C" "$FOREWARP" emit "$sums" -s N=16:64:4,M=16:64:16 --best --host \
-    --store "$tmp/p.db" -o "$tmp/product.c"
-passes "with the product" grep -q 'if (N\*M < 1000)' "$tmp/product.c"
+    --store "$tmp/p.db" -o "$tmp/costs.c"
+passes "with what each costs" grep -q '^        0.001\*((N)\*(M)),' "$tmp/costs.c"
+passes "and waves" grep -q '+ 1\*FW_DIV(((N) + 31), 32)' "$tmp/costs.c"
+sed 's/1000\*N\*M/1000*Q/' "$tmp/costs.w" >"$tmp/damaged.w"
+passes "a rule of what is no size" "$FOREWARP" wisdom import "$tmp/damaged.w" --store "$tmp/d.db"
+fails 1 "is not used" "$FOREWARP" run "$sums" -s N=20@16:64:4,M=48@16:64:16 --best --store "$tmp/d.db"
 
 # Rows that a group holds take as much shared memory as the sizes ask for.
 cat >"$tmp/parts.fw" <<'END'

@@ -191,7 +191,10 @@ static void put_costs(Buf *out, const Recipe *recipe, int number)
         number);
     for (int i = 0; i < recipe->nsize; i++)
         buf_printf(out, "%slong long %s", i ? ", " : "", recipe->size[i].c_name);
-    buf_puts(out, ")\n{\n    const double cost[] = {\n");
+    buf_puts(out, ")\n{\n");
+    for (int i = 0; i < recipe->nsize; i++)
+        buf_printf(out, "    (void)%s;\n", recipe->size[i].c_name);
+    buf_puts(out, "    const double cost[] = {\n");
     for (int i = 0; i < recipe->rule.n; i++) {
         buf_puts(out, "        /* ");
         put_comment(out, recipe->rule.row[i].point);

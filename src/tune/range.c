@@ -512,7 +512,7 @@ static void conclude(RangeTuning *r)
     RangeSize *size = NEW_ARRAY(r->arena, RangeSize, r->nsize);
     for (int s = 0; s < r->nsize; s++) {
         const Problem *at = r->at[s];
-        int row = rule_choose(&result->rule, at->binding, at->nbinding);
+        int row = MAX(rule_choose(&result->rule, at->binding, at->nbinding), 0);
         size[s] = (RangeSize){arena_strdup(r->arena, problem_label(at)), INFINITY, INFINITY,
                               r->plain_ns[s]};
         for (int p = 0; p < r->npoint; p++) {

@@ -250,7 +250,7 @@ typedef struct {
     const double *time;
 } RuleTimes;
 // The formulas that the cost of a kernel is a sum of.
-enum { RULE_TERMS = 16, RULE_ABLE = 10, RULE_POINTS = 64 };
+enum { RULE_TERMS = 32, RULE_ABLE = 10, RULE_POINTS = 64 };
 typedef struct {
     const Arith *at[RULE_TERMS];
     int n;

@@ -466,10 +466,9 @@ static void derive_map(DeriveWalk *w, Path at)
     cover_pull(&w->r, at, &w->unstored);
     if (w->blocks && derive_blocks(w, at))
         return;
-    if (walk_node(w, at)->fun)
-        nest_folds(w, walk_below(w, at, CHILD_FUN));
+    nest_folds(w, at);
     if (w->unroll)
-        unroll_inner(w, walk_below(w, at, CHILD_FUN), UNROLL_MOST);
+        unroll_inner(w, at, UNROLL_MOST);
     const Expr *map = walk_node(w, at);
     int depth = map->dims == 1 ? nested_depth(map) : 1;
     if (depth > 1)

@@ -376,6 +376,16 @@ static bool has_data_index(const Expr *e, const void *none)
     return e->kind == E_AT && expr_find(e->arg[1], is_param, NULL);
 }
 
+static bool is_element(const Expr *e, const void *none)
+{
+    return e->kind == E_AT;
+}
+
+static bool has_read_index(const Expr *e, const void *none)
+{
+    return e->kind == E_AT && expr_find(e->arg[1], is_element, NULL);
+}
+
 static bool is_computed(const Expr *e, const void *none)
 {
     return e->kind == E_PATTERN && !is_view(e);
@@ -403,14 +413,30 @@ static int reads_in_place(const Expr *expr, const Param *param)
     return n;
 }
 
-// Does a map read no more than it makes, and compute next to nothing?
-static bool is_little(const Expr *map)
+// How many of them are of maps that fold the rows to numbers, once each?
+static int reads_of_folds(const Expr *expr, const Param *param)
 {
-    enum { OPERATIONS_MOST = 4 };
-    return !expr_find_pattern(map->arg[0], P_SLIDE) &&
-           !expr_find(map->fun, has_data_index, NULL) &&
-           type_bytes(map->arg[0]->type, NULL, NULL) <= type_bytes(map->type, NULL, NULL) &&
-           pipeline_operations(map->fun->arg[0]) <= OPERATIONS_MOST;
+    if (is_map(expr) && has_fold(expr->fun->arg[0]))
+        return type_holds_array(type_elem(expr->type, expr->dims))
+                   ? 0
+                   : reads_in_place(expr->arg[0], param);
+    int n = 0;
+    for (int i = 0; i < expr->narg; i++)
+        n += reads_of_folds(expr->arg[i], param);
+    return n;
+}
+
+// Does a map, or an array by index, read no more than it makes, and compute little?
+static bool is_little(const Expr *map, double bytes, double operations)
+{
+    const bool indices = expr_is(map, P_ARRAY);
+    const Expr *element = map->fun->arg[0];
+    while (is_map(element))
+        element = element->fun->arg[0];
+    return (indices || !expr_find_pattern(map->arg[0], P_SLIDE)) &&
+           !expr_find(map->fun, indices ? has_read_index : has_data_index, NULL) &&
+           bytes <= type_bytes(map->type, NULL, NULL) &&
+           pipeline_operations(element) <= operations;
 }
 
 // Does a let's value mention a map with a name, which its kernel may make too?
@@ -427,13 +453,23 @@ static bool reads_map(const DeriveWalk *w, Path at)
 
 // Does a let hold a map of elements that a fold by key or a prefix reads, and nothing else,
 // or that is done as fast as it is read? No kernel both makes and folds what has a name.
+// What folds of rows read is made by each: this takes less time than to store and read it.
 static bool is_part_of_fold(const DeriveWalk *w, Path at)
 {
+    enum { NEXT_TO_NOTHING = 4, BYTE_TIME = 4 }; // operations
     const Expr *let = walk_node(w, at), *value = let->arg[0], *body = let->arg[1];
-    const int reads = is_map(value) ? reads_in_place(body, let->param) : 0;
-    return reads > 0 && !has_fold(value) && (reads == 1 || is_little(value)) &&
-           expr_count(body, expr_is_use, let->param) == reads &&
-           expr_find(body, is_folded, let->param) && !reads_map(w, at);
+    const int reads =
+        is_map(value) || expr_is(value, P_ARRAY) ? reads_in_place(body, let->param) : 0;
+    if (!reads || has_fold(value) || reads_map(w, at) ||
+        expr_count(body, expr_is_use, let->param) != reads)
+        return false;
+    if (is_map(value) && expr_find(body, is_folded, let->param))
+        return reads == 1 || is_little(value, type_bytes(value->arg[0]->type, NULL, NULL),
+                                       NEXT_TO_NOTHING);
+    const double bytes =
+        type_bytes(type_elem(value->type, type_depth(value->type)), NULL, NULL);
+    return reads > 1 && reads_of_folds(body, let->param) == reads &&
+           is_little(value, bytes_below(value), BYTE_TIME * bytes);
 }
 
 // Are they maps of rows which items of a group share, or go through, one each?

@@ -189,12 +189,30 @@ static void fuse_maps(DeriveWalk *w, Path at)
         fuse_maps(w, walk_below(w, at, CHILD_FUN));
 }
 
+static bool is_nest_of(const Expr *expr, const void *name)
+{
+    return is_nest(expr, NULL) && expr_mentions(expr, name);
+}
+
+// A small array that maps read, and no fold: each item of such a map would make all of the
+// array, and read a few elements.
+static bool is_read_sparsely(const Expr *let)
+{
+    enum { READS_MOST = 2, ITEM_MOST = 16 };
+    const Expr *rest = let->arg[1];
+    return !array_is_large(let->arg[0]->type, SMALL_MOST + 1) &&
+           array_is_large(let->arg[0]->type, ITEM_MOST + 1) && !has_fold(let->arg[0]) &&
+           expr_uses(rest, let->param) <= READS_MOST &&
+           !expr_find(rest, is_nest_of, let->param);
+}
+
 // Is it another name, or a map that is read once and not made anew for each reader?
 static bool is_inlined(const Expr *let)
 {
     return is_name(let->arg[0]) ||
-           (is_map(under_views(let->arg[0])) && expr_uses(let->arg[1], let->param) == 1 &&
-            !is_read_again(let->arg[1], let->param));
+           (is_map(under_views(let->arg[0])) &&
+            (is_read_sparsely(let) || (expr_uses(let->arg[1], let->param) == 1 &&
+                                       !is_read_again(let->arg[1], let->param))));
 }
 
 // Maps that have names, and are read once, are one with those that read them; products are

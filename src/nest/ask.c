@@ -237,3 +237,13 @@ bool makes_results(const Expr *let)
             return false;
     return n > 0;
 }
+
+double bytes_below(const Expr *expr)
+{
+    double bytes = expr->kind == E_PARAM && expr->type->kind == T_ARRAY
+                       ? type_bytes(expr->type, NULL, NULL)
+                       : 0;
+    for (int i = 0; i < expr->narg; i++)
+        bytes += bytes_below(expr->arg[i]);
+    return bytes + (expr->fun ? bytes_below(expr->fun->arg[0]) : 0);
+}

@@ -129,7 +129,8 @@ bool folds_pairs(const Expr *map, const Expr *inner);
 bool has_product(const Expr *expr); // anywhere
 // One of the two has a product and both fold: a kernel of both would have no product.
 bool hides_product(const Expr *from, const Expr *to);
-bool has_fold(const Expr *expr); // anywhere
+bool has_fold(const Expr *expr);      // anywhere
+double bytes_below(const Expr *expr); // of the arrays that it is made of
 // Is component `field` (-1: all) of what the param names a result, as it stands?
 bool has_result(const Expr *result, const Param *param, int field);
 // Is the value of a let a map whose components are all results? Then one kernel writes

@@ -512,6 +512,7 @@ static bool has_step(Opened *x, const char *rule)
     Point point;
     Buf text;
     derive_plain(x->derivation, &point);
+    space_set(derive_space(x->derivation), &point, "inner", "unroll");
     assert_true(derive_rewriting(x->derivation, &point, &steps, &x->diags));
     text = buf_new();
     derivation_print(&text, &steps);
@@ -554,6 +555,38 @@ static void test_folds_again(void **state)
             fail_with(&x, known[i].def);
         if (known[i].again != has_step(&x, "foldAgain") ||
             known[i].tiles != has_step(&x, "partialReduceTiles"))
+            fail_msg("%d: %s", i, known[i].def);
+        close_all(&x);
+    }
+}
+
+// What is made anew where it is read, because this takes less time than to store it, or
+// than to make all of an array; and folds that are written out in what a map reads, too.
+static void test_made_anew(void **state)
+{
+    (void)state;
+#define BOTH(of) "let d = " of " in (map(reduce(+, 0), d), map(reduce(max, 0), d))"
+    static const struct {
+        const char *def, *rule;
+        bool has;
+    } known[] = {
+        {"def f(a: [512][512]float) = " BOTH("map2(exp, a)"), "toGlobal", false},
+        {"def f(x: [512]float) = " BOTH("array2(512, 512, \\i j -> abs(x[i] - x[j]))"),
+         "toGlobal", false},
+        {"def f(a: [512][512]float) = " BOTH("map2(\\v -> short(v), a)"), "toGlobal", true},
+        {"def f(a: [1000][64]float) = map(\\r -> let t = map(\\v -> 2 * v, r) in "
+         "join(array(2, \\i -> array(64, \\k -> if i == 0 then t[k] else t[63 - k]))), a)",
+         "holdItem", false},
+        {"def f(a, b: [500][500]float) = map2(+, zip2(b, map2(\\w -> reduce(+, 0, "
+         "array(2, \\k -> w[if k == 0 then 0 else 2][1])), slide2(3, 1, pad2(1, 1, clamp, "
+         "a)))))",
+         "reduceSeqUnroll", true},
+    };
+#undef BOTH
+    for (int i = 0; i < COUNTOF(known); i++) {
+        Opened x = {0};
+        open_text(&x, known[i].def);
+        if (known[i].has != has_step(&x, known[i].rule))
             fail_msg("%d: %s", i, known[i].def);
         close_all(&x);
     }
@@ -617,6 +650,7 @@ int main(void)
         cmocka_unit_test(test_parameters_have_rows),
         cmocka_unit_test(test_strict_passes),
         cmocka_unit_test(test_folds_again),
+        cmocka_unit_test(test_made_anew),
         cmocka_unit_test(test_rows_by_lanes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -437,8 +437,11 @@ static void parse_size_declaration(Parser *p)
     Token name = take_new_name(p, "the name of a size");
     SizeDecl decl = {.name = name.text, .span = name.span, .range = size_any};
     decl.generic = accept_word(p, "generic");
+    const Span next = look(p)->span;
     if (decl.generic)
         decl.range = parse_range(p);
+    else if (accept_word(p, "multiple"))
+        fail(p, next, "P005", "`multiple` follows `generic`: any other size has a value");
     decl.arith = arith_size_within(p->ir->arith, name.text, decl.range.low, decl.range.high,
                                    decl.range.multiple);
     if (name.span.source) // none if the name was refused

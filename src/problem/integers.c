@@ -100,7 +100,7 @@ static const KnownInteger *applied(Walk *w, const Expr *f, const KnownInteger *c
 
 // Uses -----------------------------------------------------------------------------------
 
-// A key may be outside, where it folds nothing: a few are.
+// A key may be outside, where it folds nothing: a few are, unless they are indices, too.
 static void led_to(Walk *w, const KnownInteger *f, const Type *array, bool key)
 {
     int64_t length;
@@ -366,11 +366,15 @@ const InputRange *problem_ranges(const Problem *problem, int n, Arena *arena)
     while (smaller) {
         walk_program(&w, main, drawn);
         smaller = false;
-        for (int i = 0; i < INPUTS_MOST; i++)
-            if (w.outside >> i & 1 && drawn[i].below > INTS_USUAL) {
-                drawn[i].below = MAX(drawn[i].below / 2, INTS_USUAL);
+        for (int i = 0; i < INPUTS_MOST; i++) {
+            const int64_t below = drawn[i].below;
+            const bool outside_keys = w.keys[i] && below > w.keys[i];
+            const int64_t less = outside_keys ? w.keys[i] : MAX(below / 2, INTS_USUAL);
+            if (w.outside >> i & 1 && less < below) {
+                drawn[i].below = less;
                 smaller = true;
             }
+        }
     }
     for (int i = 0; i < n; i++) {
         int64_t keys = i < INPUTS_MOST ? w.keys[i] : 0;

@@ -522,6 +522,7 @@ static const Wrong wrong[] = {
     {"fun f[t](a: t): t = a", "P016", 1, 7, "use a def"},
     {"def f[A](a: [A]int) = a def g(a: [A]int) = a", "P006", 1, 35, "no size named `A`"},
     {"size N, N\n", "P007", 1, 9, "line 1"},
+    {"size N multiple 4\n", "P005", 1, 8, "follows `generic`"},
     {"size map\n", "P015", 1, 6, "word of the language"},
     {"size def\n", "P015", 1, 6, "word of the language"},
     {"hello", "P005", 1, 1, "expected `size`, `fun` or `def`"},

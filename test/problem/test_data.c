@@ -168,6 +168,7 @@ static void test_integers(void **state)
         {"let y = take(30, x) in map(\\i -> x[i] + y[i], k)", 15},
         {"zip(k, x) |> map(\\i v -> (i, v)) |> reduceBy(64, +, 0.0)", 73},
         {"zip(map(abs, k), x) |> reduceBy(64, max, 0.0) |> map(\\v -> v + 1)", 73},
+        {"(zip(k, x) |> reduceBy(64, +, 0.0), map(\\i -> take(64, x)[i], k))", 64},
         {"map(\\i -> float(i), k)", 8},
         {"map(\\i v -> float(i) * x[int(v)], zip(k, x))", 8},
         {"map(\\i -> x[reduce(max, 0, k) / i], k)", 8},

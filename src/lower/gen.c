@@ -22,12 +22,20 @@ const View *lower_fail(Lower *l, Span span, const char *code, const char *format
     return view_value(l, k_literal(l, 0, type_scalar(S_INT)));
 }
 
+// NULL: it is bound further inside.
+static const Env *env_of(const Env *env, const Param *param)
+{
+    while (env && env->param != param)
+        env = env->next;
+    return env;
+}
+
 static const View *env_find(const Env *env, const Param *param)
 {
-    for (; env; env = env->next)
-        if (env->param == param)
-            return env->view;
-    BUG("parameter %s is not bound", param->name);
+    env = env_of(env, param);
+    if (!env)
+        BUG("parameter %s is not bound", param->name);
+    return env->view;
 }
 
 const View *apply(Lower *l, const Expr *lambda, const Env *env, const View *const *arg)
@@ -293,11 +301,38 @@ static const View *eval_reduce(Lower *l, const Expr *expr, const Env *env)
     return gen_fold(l, expr, env, eval(l, expr->arg[0], env), in, NULL, NULL);
 }
 
+static bool is_bound_inside(const Expr *expr, const void *env)
+{
+    return expr->kind == E_PARAM && !env_of(env, expr->param);
+}
+
+// Is a number used, other than for which elements of arrays from outside are read?
+static bool is_used_inside(const Expr *expr, const Param *number, const Env *env)
+{
+    while (expr->kind == E_GET && expr->arg[0]->kind == E_TUPLE)
+        expr = expr->arg[0]->arg[expr->index];
+    if (expr->kind == E_AT && !expr_find(expr->arg[0], is_bound_inside, env))
+        return false;
+    bool used = expr_is_use(expr, number) ||
+                (expr->fun && is_used_inside(expr->fun->arg[0], number, env));
+    for (int i = 0; !used && i < expr->narg; i++)
+        used = is_used_inside(expr->arg[i], number, env);
+    return used;
+}
+
+// Has a step to be known, as its number may say where in the state it is?
+static bool wants_number(const Expr *loop, int64_t steps, const Env *env)
+{
+    enum { FEW_STEPS = 16 };
+    return is_told_number(loop) &&
+           (steps <= FEW_STEPS ||
+            is_used_inside(loop->fun->arg[0], loop->fun->params[1], env));
+}
+
 // Does a state have an array, and no known integer that may say where in it a step is? Then
 // steps need not be written out for it to be in registers.
-static bool is_array_state(const Expr *loop, const View *state)
+static bool is_array_state(const Expr *loop, const View *state, bool known)
 {
-    bool known = is_told_number(loop);
     bool tuple = state->kind == V_TUPLE && state->type->kind == T_TUPLE;
     for (int i = 0; tuple && i < state->type->n; i++)
         known |= view_is_known(state->item[i], NULL);
@@ -334,8 +369,9 @@ static const View *eval_iterate(Lower *l, const Expr *expr, const Env *env)
     const View *state = eval(l, expr->arg[0], env);
     if (!arith_is_const(expr->num[0], &steps) || steps > l->options->unroll_cap ||
         repeat_ends(expr) ||
-        (steps > 1 &&
-         (l->options->rolled || (!l->options->item_loops && is_array_state(expr, state)))))
+        (steps > 1 && (l->options->rolled ||
+                       (!l->options->item_loops &&
+                        is_array_state(expr, state, wants_number(expr, steps, env))))))
         return gen_repeat(l, expr, env, state);
     for (int64_t i = 0; i < steps && !l->failed; i++) {
         const Env *step = step_env(l, env, expr, state, arith_const(l->ctx, i));

@@ -215,7 +215,9 @@ bool box_form(IndexBox *box, const Arith *a, LinearForm *out)
 {
     LinearForm part;
     bool sum = a->kind == A_CONST || a->kind == A_SUM;
-    *out = (LinearForm){sum ? a->value : 0};
+    out->at = sum ? a->value : 0;
+    for (int i = 0; i < box->naxis; i++)
+        out->coef[i] = 0;
     if (a->kind == A_VAR)
         return add_var(box, a, 1, out);
     for (int i = 0; i < a->n; i++) {

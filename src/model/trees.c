@@ -42,6 +42,14 @@ static int bin_of(const double *threshold, int bins, double value)
     return low;
 }
 
+static bool is_constant(const double *x, int n)
+{
+    int i = 1;
+    while (i < n && x[i] == x[0])
+        i++;
+    return i >= n;
+}
+
 Binned binned_new(const Matrix *x)
 {
     size_t n = (size_t)x->n, d = (size_t)x->d;
@@ -56,6 +64,9 @@ Binned binned_new(const Matrix *x)
         double *threshold = b.threshold + (size_t)c * TREE_BINS;
         for (int i = 0; i < rows; i++)
             sorted[i] = matrix_row(x, (int)((int64_t)i * x->n / rows))[c];
+        b.bins[c] = 1; // and every row is in bin 0
+        if (is_constant(sorted, rows))
+            continue;
         sort_doubles(sorted, rows);
         b.bins[c] = cut(sorted, rows, threshold);
         for (int i = 0; i < x->n; i++)
@@ -203,6 +214,7 @@ static void grow(Grower *g, int node, int from, int to, int depth)
     int middle = partition(g, &best, from, to), left = add_nodes(g->trees, 2);
     TreeNode *inner = &g->trees->node[node];
     inner->feature = best.feature;
+    inner->bin = best.bin;
     inner->left = left;
     inner->threshold =
         g->binned->threshold[(size_t)best.feature * TREE_BINS + (size_t)best.bin - 1];
@@ -232,12 +244,10 @@ double tree_value(const Trees *trees, int tree, const double *at)
 double tree_value_binned(const Trees *trees, int tree, const Binned *b, int row)
 {
     const TreeNode *node = &trees->node[trees->root[tree]];
-    while (node->left) {
-        const double *threshold = b->threshold + (size_t)node->feature * TREE_BINS;
-        int bin = b->bin[(size_t)node->feature * (size_t)b->n + (size_t)row];
-        bool right = bin > 0 && threshold[bin - 1] >= node->threshold;
-        node = &trees->node[node->left + right];
-    }
+    const uint8_t *bin = b->bin + row;
+    while (node->left)
+        node = &trees->node[node->left +
+                            (bin[(size_t)node->feature * (size_t)b->n] >= node->bin)];
     return node->value;
 }
 

@@ -21,9 +21,10 @@ Binned binned_new(const Matrix *x);
 void binned_free(Binned *binned);
 
 // An inner node sends a row to `left` if its feature is below the threshold, else to
-// `left` + 1; a leaf has `left` 0. Children come after their parent.
+// `left` + 1; a leaf has `left` 0. Children come after their parent. bin: the one that
+// begins at the threshold, of the rows that the tree was grown on; not in files.
 typedef struct {
-    int feature, left;
+    int feature, left, bin;
     double threshold, value;
 } TreeNode;
 

@@ -20,6 +20,7 @@ import tempfile
 
 from common import FILES_MOST, Mean, Record, fail, forewarp, kinds_of_models, number, print_table, ratio
 from study import ANY, LOADS, STUDIED, Found, Study
+from stages import evaluate
 
 # Section 5 ---------------------------------------------------------------------------------
 
@@ -432,10 +433,9 @@ def second_stages(stencils, records):
     files, slowdown = [s.record.path for s in stencils] + [r.path for r in records], {}
     for model in kinds_of_models():
         for at in range(0, len(files), FILES_MOST):
-            for run in forewarp("eval", model, *files[at:at + FILES_MOST], "-n", str(FIRST)):
+            for run in evaluate(model, files[at:at + FILES_MOST], FIRST):
                 cells = {cell["second"]: cell["slowdown"] for cell in run["first_stages"][0]["second"]}
-                slowdown.setdefault(model, []).append(
-                    [math.nan if cells[m] is None else cells[m] for m in TAKEN])
+                slowdown.setdefault(model, []).append([cells[m] for m in TAKEN])
     n = len(stencils)
     return {model: [[geometric(column) for column in zip(*rows[:n])], *rows[n:]]
             for model, rows in slowdown.items()}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The figures of paper 002 from recorded spaces: what the best configuration of one device costs on
-another, and tables and plots of what forewarp eval MODEL RECORD... says of two stages.
+another, and tables and plots of how well models do in two stages (stages.py).
 
   two_stages.py best RECORD...                 Figure 1; records are cache files
   two_stages.py tables MODEL RECORD...         Figures 4 to 7 and 11 to 14: errors, slowdowns
@@ -10,14 +10,17 @@ another, and tables and plots of what forewarp eval MODEL RECORD... says of two 
   two_stages.py plot MODEL FOLDER RECORD...    Figures 4 to 14: errors, predicted and actual
                                                times, slowdowns
 
+--repeat R: first stages of each size (default 2); --seed N: the first of them; --json FILE: all numbers of tables and plot.
 FOREWARP names the program; default build/forewarp."""
 
+import argparse
+import json
 import math
 import os
-import sys
 
 import svg
-from common import Record, fail, forewarp, kinds_of_models, number, print_table
+from common import Record, fail, kinds_of_models, number, print_table
+from stages import evaluate
 
 
 def foreign(of, on):
@@ -60,11 +63,11 @@ def picked(run):
             100 * first["failures_right"], first["training_s"]]
 
 
-def pickers(files):
+def pickers(o, files):
     """A row a record and kind; then the means of each kind."""
     digits = [1, 3, 3, 3, 3, 3, 1, 1, 2]
     kinds = kinds_of_models()
-    runs = [(kind, forewarp("eval", kind, *files, "-n", "2000")) for kind in kinds]
+    runs = [(kind, evaluate(kind, files, 2000, o.repeat, o.seed)) for kind in kinds]
     rows = [["record", "model", "training points", "mean error %", "rank", "M = 10", "M = 50", "M = 100", "M = 200",
              "failing %", "failures right %", "training s"]]
 
@@ -75,10 +78,10 @@ def pickers(files):
         for kind, all_of_kind in runs:
             run = all_of_kind[i]
             add(record["record"], kind, str(run["first_stages"][0]["first"]),
-                [math.nan if v is None else v for v in picked(run)])
+                picked(run))
     if len(runs[0][1]) > 1:
         for kind, all_of_kind in runs:
-            columns = zip(*([math.nan if v is None else v for v in picked(run)] for run in all_of_kind))
+            columns = zip(*map(picked, all_of_kind))
             add(f"mean of {len(all_of_kind)}", kind, "", [sum(c) / len(all_of_kind) for c in columns])
     print_table(rows, "second stages of M points picked by each model: the best point over the best not seen before")
 
@@ -98,9 +101,17 @@ def slowdowns(run, key, title):
     print_table(rows, f"Figures 11 to 14: best of the second stage over the best point not seen before, {title}")
 
 
-def tables(model, files):
+def judged(o, model, files):
+    runs = evaluate(model, files, None, o.repeat, o.seed)
+    if o.json:
+        with open(o.json, "w", encoding="utf-8") as file:
+            json.dump(json.loads(json.dumps(runs), parse_constant=lambda _: None), file)
+    return runs
+
+
+def tables(o, model, files):
     shares = ("failures_right", "larger_kind", "missed", "doubted")
-    for run in forewarp("eval", model, *files):
+    for run in judged(o, model, files):
         where = f" on {run['device']}" if run["device"] else ""
         print(f"{run['record']}{where}: {run['points']} points tried, {run['ran']} ran, the best of them in "
               f"{run['best_ns'] * 1e-3:.4g} us")
@@ -120,8 +131,8 @@ def tables(model, files):
         print()
 
 
-def plot(model, folder, files):
-    runs = forewarp("eval", model, *files)
+def plot(o, model, folder, files):
+    runs = judged(o, model, files)
     os.makedirs(folder, exist_ok=True)
     for run in runs:
         firsts = run["first_stages"]
@@ -133,24 +144,30 @@ def plot(model, folder, files):
         ends = [min(actual), max(actual)]
         svg.write(f"{path}-scatter.svg", svg.Plot(480, 420, run["record"], "actual, ns", "predicted, ns").lines(
             [(None, actual, predicted), (None, ends, ends)], x_log=True, y_log=True, dots=True))
-        cells = [[math.nan if c["slowdown"] is None else c["slowdown"] for c in f["second"]] for f in firsts]
+        cells = [[c["slowdown"] for c in f["second"]] for f in firsts]
         svg.write(f"{path}-slowdown.svg", svg.Plot(520, 360, f"{run['record']}: slowdown", y_label="training points")
                   .heat(sizes, [f"M = {c['second']}" for c in firsts[0]["second"]], cells, 3))
 
 
-def main(arguments):
-    match arguments:
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("arguments", nargs="+")
+    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json")
+    o = parser.parse_args()
+    match o.arguments:
         case ["best", *records] if records:
             best(records)
         case ["tables", model, *records] if records:
-            tables(model, records)
+            tables(o, model, records)
         case ["pickers", *records] if records:
-            pickers(records)
+            pickers(o, records)
         case ["plot", model, folder, *records] if records:
-            plot(model, folder, records)
+            plot(o, model, folder, records)
         case _:
             fail(2, __doc__)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -181,7 +181,8 @@ const char *cli_models_folder(Options *options);
 bool cli_prints(const Options *options);
 bool cli_json(Options *options,
               json_t *json); // takes json; true if there is nothing to write
-bool cli_result(Options *options, json_t *json); // as text too (report/report.h)
+bool cli_json_exact(Options *options, json_t *json); // numbers that read back the same
+bool cli_result(Options *options, json_t *json);     // as text too (report/report.h)
 json_t *cli_set_json(Calls calls);               // the numbers of a set of calls, from 1
 // The names of the elements that a fusion touches and the test holds for.
 typedef bool ElemTest(const Script *script, const Fusion *fusion, int elem);
@@ -226,9 +227,10 @@ bool cli_loading(Options *options, Problem *problem);
 // eval of how stencils load their data, and whether that is what the options ask for.
 int eval_loading(Options *options);
 bool eval_takes_loadings(const Options *options);
-// eval on recorded spaces (paper 002), and whether that is what the options ask for.
-int eval_stages(Options *options);
-bool eval_takes_records(const Options *options);
+int eval_points(Options *options); // of recorded spaces
+// eval of a table of numbers, and whether that is what the options name.
+int eval_table(Options *options);
+bool eval_takes_table(const Options *options);
 int fit_linear(Options *options);
 // The time below which no kernel of a problem gets, with what bounds it.
 typedef struct {

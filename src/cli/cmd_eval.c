@@ -34,7 +34,7 @@ static int eval_exploration(Options *o)
     return json && cli_result(o, json) ? 0 : 1;
 }
 
-#define OF_SEARCH (GIVEN(REPEAT) | GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES) | GIVEN(NUMBER))
+#define OF_SEARCH (GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES))
 
 // The evaluations by what they are of; refused: options that only others take.
 static const struct {
@@ -44,14 +44,13 @@ static const struct {
     const char *name;
     uint64_t refused;
 } evaluations[] = {
+    {"points", NULL, eval_points, "points of recorded spaces", OF_SEARCH},
     {"linear", NULL, eval_linear, "an evaluation of weights", OF_SEARCH},
     {"picks", NULL, eval_picks, "an evaluation of picks", OF_SEARCH},
     {"terms", NULL, eval_terms, "an evaluation of terms", OF_SEARCH},
+    {NULL, eval_takes_table, eval_table, "a table of numbers", OF_SEARCH},
     {NULL, eval_takes_loadings, eval_loading, "an evaluation of loadings", OF_SEARCH},
-    {NULL, eval_takes_records, eval_stages, "an evaluation of recorded spaces",
-     GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES)},
-    {NULL, is_exploration, eval_exploration, "an evaluation of an exploration",
-     GIVEN(REPEAT) | GIVEN(NUMBER)},
+    {NULL, is_exploration, eval_exploration, "", 0},
 };
 
 int cmd_eval(Options *o)

@@ -163,10 +163,10 @@ json_t *cli_set_json(Calls calls)
 }
 
 // ASCII without control characters, so that a terminal shows it as it is.
-static void put_json(Buf *out, const json_t *json)
+static void put_json(Buf *out, const json_t *json, size_t digits)
 {
     char *text =
-        json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(12) | JSON_ENSURE_ASCII);
+        json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(digits) | JSON_ENSURE_ASCII);
     for (const char *c = text; *c; c++)
         if (*c == 0x7f)
             buf_puts(out, "\\u007f");
@@ -184,14 +184,24 @@ bool cli_write(Options *o, const char *path, const Buf *text)
            diag_world(&o->diags, "C003", "cannot write %s: %s", path, strerror(errno));
 }
 
-bool cli_json(Options *o, json_t *json)
+static bool write_json(Options *o, json_t *json, size_t digits)
 {
     AutoBuf text = buf_new();
     if (o->json)
-        put_json(&text, json);
+        put_json(&text, json, digits);
     bool ok = !o->json || cli_write(o, o->json, &text);
     json_decref(json);
     return ok;
+}
+
+bool cli_json(Options *o, json_t *json)
+{
+    return write_json(o, json, 12);
+}
+
+bool cli_json_exact(Options *o, json_t *json)
+{
+    return write_json(o, json, 17);
 }
 
 bool cli_result(Options *o, json_t *json)

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +28,11 @@ static bool is_whole(const char *text)
 
 static bool parse_seed(Options *o, char *text)
 {
-    o->seed = strtoull(text, NULL, 10);
-    return is_whole(text) || wrong(o, "a seed is a whole number", text);
+    char *end;
+    errno = 0;
+    o->seed = strtoull(text, &end, 10);
+    bool ok = *text >= '0' && *text <= '9' && !*end && errno == 0;
+    return ok || wrong(o, "a seed is a whole number", text);
 }
 
 static bool parse_features(Options *o, char *text)

@@ -123,8 +123,8 @@ void model_free(Model *model); // accepts NULL
 
 // crossval.c --------------------------------------------------------------------------
 
-// predicted[i] comes from a model that has seen no row of i's group. Needs: groups 0 to
-// ngroup - 1, at least two of them with rows.
+// predicted[i] comes from a model that has seen no row of i's group, nor any whose y is
+// NAN; NAN where there is no such row. Needs: groups 0 to ngroup - 1.
 void cross_validate(const ModelKind *kind, const Matrix *x, const double *y,
                     const int *group, int ngroup, uint64_t seed, double *predicted);
 

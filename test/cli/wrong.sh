@@ -307,8 +307,8 @@ fails 2 "--nothing" "$FOREWARP" check -- --nothing
 passes "help before what is unknown" "$FOREWARP" tune --help --nothing
 # An option that this use of a command has nothing to do with.
 fails 2 "error C078: --extra is not for templates" "$FOREWARP" run templates/transpose.json --extra images
-fails 2 "error C078: --repeat is not for an evaluation of loadings" \
-    "$FOREWARP" eval loading data/stencils/pocl/loading.csv --repeat 3
+fails 2 "error C078: --features is not for an evaluation of loadings" \
+    "$FOREWARP" eval loading data/stencils/pocl/loading.csv --features all
 fails 2 "error C078: --repeat is not for a heuristic file" "$FOREWARP" replay x.json --strategy x.fwh --repeat 3
 fails 2 "error C078: --sizes is not for strategies other than" "$FOREWARP" replay x.json -s N=3
 fails 2 "error C078: --json is not for predictions" "$FOREWARP" predict $jacobi -s N=8,M=8 --points x.json --json "$tmp/j"

@@ -34,6 +34,15 @@ def forewarp(*arguments):
             return json.load(file)
 
 
+def learn(kind, rows, seed=1):
+    """What models of a kind predict of each row, and how long that takes. Rows are a part from 0, a target or None, and numbers:
+    rows of a part are predicted by a model fitted to the targets of other parts."""
+    with tempfile.NamedTemporaryFile("w", suffix=".table") as file:
+        json.dump(rows, file)
+        file.flush()
+        return forewarp("eval", kind, file.name, "--seed", str(seed))
+
+
 def kinds_of_models():
     """As `forewarp help models` lists them."""
     text = subprocess.run([program(), "help", "models"], stdout=subprocess.PIPE, text=True, check=True).stdout

@@ -6,14 +6,12 @@ The record stands in for the space. A repetition puts its points in an order of 
 first stage, with the failing ones among them; the rest is what is predicted, and what the second stage is picked from. Besides
 the times, whether a point runs is learnt (src/model/attempt.h): points that are doubted come last."""
 
-import json
 import math
 import os
 import statistics
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-from common import fail, forewarp
+from common import fail, forewarp, learn
 from counts import ranks
 
 FIRSTS = (100, 200, 500, 1000, 2000, 3000, 4000)
@@ -62,20 +60,16 @@ def mean(values):
     return sum(values) / len(values) if values else math.nan
 
 
-def ask(kind, seed, rows, folder, name):
+def ask(kind, seed, rows):
     """Predictions of the rows that are of part 1, and the processor time that this takes."""
-    path = os.path.join(folder, name + ".table")
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump({"columns": [str(i) for i in range(len(rows[0]) - 2)], "rows": rows}, file)
-    found = forewarp("eval", kind, path, "--seed", str(seed))
-    os.remove(path)
+    found = learn(kind, rows, seed)
     return [p for p, row in zip(found["predicted"], rows) if row[0] == 1], found["processor_s"]
 
 
 class Training:
     """One repetition of one first stage."""
 
-    def __init__(self, record, kind, first, seed, folder):
+    def __init__(self, record, kind, first, seed):
         rng, order = Rng(seed), list(range(record["points"]))
         rng.shuffle(order)
         valid, tried = 0, 0
@@ -85,12 +79,12 @@ class Training:
         rows, seed = record["rows"], rng.next()
         seen, rest = order[:tried], order[tried:]
         ran = [i for i in seen if record["cost"][i] is not None]
-        name, unseen = f"{first}-{seed}", [[1, None, *rows[i]] for i in rest]
-        self.time, self.spent = ask(kind, seed, [[0, math.log(record["cost"][i]), *rows[i]] for i in ran] + unseen, folder, name)
+        unseen = [[1, None, *rows[i]] for i in rest]
+        self.time, self.spent = ask(kind, seed, [[0, math.log(record["cost"][i]), *rows[i]] for i in ran] + unseen)
         doubt = [0] * len(rest)
         if valid < tried:
             table = [[0, int(record["cost"][i] is not None), *rows[i]] for i in seen] + unseen
-            runs, spent = ask("ann", (seed + 1) & MASK, table, folder, name)
+            runs, spent = ask("ann", (seed + 1) & MASK, table)
             doubt = [0 if p >= TRUSTED else 1 - p for p in runs]
             self.spent += spent
         self.tried, self.doubt, self.cost = tried, doubt, [record["cost"][i] for i in rest]
@@ -151,8 +145,8 @@ def evaluate(kind, files, most=None, repeat=2, seed=1):
         if most:
             firsts = [max([f for f in firsts if f <= most] or firsts[:1])]
         tasks = [(first, seed + r) for first in reversed(firsts) for r in range(repeat)]  # those that take longest first
-        with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
-            done = list(pool.map(lambda task: Training(record, kind, *task, folder), tasks))  # pylint: disable=cell-var-from-loop
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            done = list(pool.map(lambda task: Training(record, kind, *task), tasks))  # pylint: disable=cell-var-from-loop
         of = {first: [t for (f, _), t in zip(tasks, done) if f == first] for first in firsts}
         results.append({**{k: v for k, v in record.items() if k not in ("cost", "rows")}, "model": kind, "repeat": repeat,
                         "first_stages": [first_stage(f, of[f]) for f in firsts],

@@ -16,9 +16,8 @@ FOREWARP names the program; default build/forewarp."""
 import math
 import os
 import sys
-import tempfile
 
-from common import FILES_MOST, Mean, Record, fail, forewarp, kinds_of_models, number, print_table, ratio
+from common import FILES_MOST, Mean, Record, fail, kinds_of_models, learn, number, print_table, ratio
 from study import ANY, LOADS, STUDIED, Found, Study
 from stages import evaluate
 
@@ -393,6 +392,8 @@ def write_wanted(study, folder):
 
 TAKEN = (10, 50)
 FIRST = 200  # training points; of more, networks take most of a minute for ten stencils
+FOLDS = 10  # of stencils, each predicted from the others
+UNIQUE = ("none", "x", "y", "z")
 
 
 def geometric(values):
@@ -428,6 +429,20 @@ def by_weights(s, predicted):
     return picked
 
 
+def by_times(model, stencils):
+    """By file: the loading that a model of the times picks for a stencil when it is fitted to nine tenths of the others."""
+    rows, at, picked = [], [], {}
+    for i, s in enumerate(stencils):
+        ns = {l: s.found["hybrid"][l].ns for l in LOADS if l in s.found["hybrid"] and math.isfinite(s.found["hybrid"][l].ns)}
+        for l, x in ns.items():
+            rows.append([i % FOLDS, math.log(x / min(ns.values())), int(s.points), int(s.dims), float(s.density),
+                         UNIQUE.index(s.unique), int(s.adds), int(s.muls), *(int(l == k) for k in LOADS)])
+            at.append((s.file, l))
+    for x, (file, l) in zip(learn(model, rows)["predicted"], at):
+        picked[file] = min(picked.get(file, (math.inf, "")), (x, l), key=lambda pair: pair[0])
+    return {file: l for file, (_, l) in picked.items()}
+
+
 def second_stages(stencils, records):
     """By model: for each of TAKEN the geometric mean over stencils, then each record."""
     files, slowdown = [s.record.path for s in stencils] + [r.path for r in records], {}
@@ -458,13 +473,8 @@ def picks(folder, files):
     def judged(pick):
         return Accuracy(stencils, "hybrid", pick)
 
-    with tempfile.TemporaryDirectory() as work:
-        path = os.path.join(work, "loading.csv")
-        study.write_loadings(path, "hybrid", stencils, lambda s: True)
-        for model, stages in second_stages(stencils, records).items():
-            picked = [row["picked"] for row in forewarp("eval", model, path)["stencils"]]
-            by_model = dict(zip((s.file for s in stencils), picked))
-            add(model, judged(lambda s, by=by_model: by[s.file]), stages)
+    for model, stages in second_stages(stencils, records).items():
+        add(model, judged(lambda s, by=by_times(model, stencils): by[s.file]), stages)
     blank = [[math.nan] * len(TAKEN)] * len(records)
     if all(predicted[s.file] for s in stencils):
         taken = [geometric([best_of_taken(s.record, predicted[s.file], m) for s in stencils]) for m in TAKEN]

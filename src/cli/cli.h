@@ -224,9 +224,8 @@ int eval_terms(Options *options);
 int fit_picks(Options *options);
 // What --loading says, as a constraint joined to --where; of a bound problem.
 bool cli_loading(Options *options, Problem *problem);
-// eval of how stencils load their data, and whether that is what the options ask for.
+// eval of how stencils load their data.
 int eval_loading(Options *options);
-bool eval_takes_loadings(const Options *options);
 int eval_points(Options *options); // of recorded spaces
 // eval of a table of numbers, and whether that is what the options name.
 int eval_table(Options *options);

@@ -45,11 +45,11 @@ static const struct {
     uint64_t refused;
 } evaluations[] = {
     {"points", NULL, eval_points, "points of recorded spaces", OF_SEARCH},
+    {"loading", NULL, eval_loading, "an evaluation of loadings", OF_SEARCH},
     {"linear", NULL, eval_linear, "an evaluation of weights", OF_SEARCH},
     {"picks", NULL, eval_picks, "an evaluation of picks", OF_SEARCH},
     {"terms", NULL, eval_terms, "an evaluation of terms", OF_SEARCH},
     {NULL, eval_takes_table, eval_table, "a table of numbers", OF_SEARCH},
-    {NULL, eval_takes_loadings, eval_loading, "an evaluation of loadings", OF_SEARCH},
     {NULL, is_exploration, eval_exploration, "", 0},
 };
 

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // forewarp eval loading TABLE: how well the forest of `--loading predicted` picks the
-// loading of each stencil when it is fitted to the others; eval MODEL TABLE: how well a
-// model of the times does (evaluate/loading.h).
+// loading of each stencil when it is fitted to the others (evaluate/loading.h).
 
 #include "cli/cli.h"
 
 #include "evaluate/loading.h"
 
 #include <math.h>
-#include <string.h>
-
-bool eval_takes_loadings(const Options *o)
-{
-    return strcmp(o->file, "loading") == 0 || path_ends(o->data, "loading.csv");
-}
 
 static double share_of(const LoadingRow *row)
 {
@@ -53,14 +46,9 @@ static bool judge(Options *o, const Loadings *table)
 
 int eval_loading(Options *o)
 {
-    bool forest = strcmp(o->file, "loading") == 0;
-    const ModelKind *kind = forest ? NULL : cli_model_kind(o);
-    if (!forest && !kind)
-        return 2;
     Loadings *table = loadings_read(o->data, o->arena, &o->diags);
-    if (table && forest)
-        loadings_forest(table, o->seed);
-    bool ok = table && (forest || loadings_model(table, kind, o->seed, &o->diags)) &&
-              judge(o, table);
-    return ok ? 0 : 1;
+    if (!table)
+        return 1;
+    loadings_forest(table, o->seed);
+    return judge(o, table) ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tables of loadings, and what models pick from them: see loading.h.
+// Tables of loadings, and what a forest picks from them: see loading.h.
 #include "evaluate/loading.h"
 
 #include "model/dataset.h"
@@ -12,8 +12,7 @@
 
 const char *const loading_name[LOADS] = {"global", "vector", "local", "image"};
 
-// FOLDS: of stencils, each predicted from the others.
-enum { FEATURES_SEEN = 6, COLUMNS = 8 + LOADS, FOLDS = 10 };
+enum { FEATURES_SEEN = 6, COLUMNS = 8 + LOADS };
 
 // The table -------------------------------------------------------------------------------
 
@@ -92,7 +91,7 @@ Loadings *loadings_read(const char *path, Arena *arena, Diags *diags)
     return ok ? table : NULL;
 }
 
-// Models ----------------------------------------------------------------------------------
+// The forest ------------------------------------------------------------------------------
 
 static void put_features(const LoadingRow *row, double x[FEATURES_SEEN])
 {
@@ -145,42 +144,4 @@ void loadings_forest(Loadings *table, uint64_t seed)
 {
     VEC_EACH_REF(LoadingRow *, row, &table->rows)
         row->picked = pick(table, row, &row->shape, seed);
-}
-
-// A row for each way that ran, whose target is the logarithm of its time over the best.
-bool loadings_model(Loadings *table, const ModelKind *kind, uint64_t seed, Diags *diags)
-{
-    size_t most = (size_t)table->rows.len * LOADS;
-    AutoMatrix x = matrix_new((int)most, FEATURES_SEEN + LOADS);
-    double *y = xcalloc(2 * most, sizeof *y), *predicted = y + most;
-    int *fold = xcalloc(most, sizeof *fold), n = 0, rows = 0;
-    VEC_EACH_REF(const LoadingRow *, row, &table->rows) {
-        for (int l = 0; l < LOADS && row->fitted; l++) {
-            if (!isfinite(row->ns[l]))
-                continue;
-            put_features(row, matrix_row(&x, n));
-            matrix_row(&x, n)[FEATURES_SEEN + l] = 1;
-            y[n] = log(row->ns[l] / row->ns[row->best]);
-            fold[n++] = rows % FOLDS;
-        }
-        rows += row->fitted;
-    }
-    x.n = n;
-    bool ok = rows >= 2 || diag_error(diags, span_none, "X013",
-                                      "a fit needs at least two stencils, not %d", rows);
-    if (ok)
-        cross_validate(kind, &x, y, fold, MIN(rows, FOLDS), seed, predicted);
-    for (int i = 0, at = 0; ok && i < table->rows.len; i++) {
-        LoadingRow *row = &table->rows.at[i];
-        double least = INFINITY;
-        for (int l = 0; l < LOADS && row->fitted; l++) {
-            if (!isfinite(row->ns[l]))
-                continue;
-            row->picked = predicted[at] < least ? l : row->picked;
-            least = fmin(least, predicted[at++]);
-        }
-    }
-    free(y);
-    free(fold);
-    return ok;
 }

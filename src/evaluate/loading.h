@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How stencils load their data (paper 001, sections 4.7 and 6.1): a table of what a search
-// came to with each way, from which models pick the way for a stencil that is not in it.
+// came to with each way, from which a forest picks the way for a stencil that is not in it.
 //
 //   # device: NVIDIA H200
 //   stencil,points,dims,density,unique,adds,muls,fitted,global,vector,local,image
 //
-// The last four are times in nanoseconds; nothing: it was not run, or failed. Models are
+// The last four are times in nanoseconds; nothing: it was not run, or failed. It is
 // fitted to the rows that say so (1); all are judged. data/stencils/DEVICE/loading.csv is
 // written by bench/papers/stencils.py.
 
@@ -27,7 +27,7 @@ typedef struct {
     bool fitted;
     double ns[LOADS]; // INFINITY: none
     Loading best;
-    int picked; // a Loading, by loadings_forest or loadings_model; -1: by neither
+    int picked; // a Loading, by loadings_forest; -1: it had nothing to fit to
 } LoadingRow;
 
 typedef struct {
@@ -40,9 +40,7 @@ typedef struct {
 Loadings *loadings_read(const char *path, Arena *arena, Diags *diags);
 // What a forest of classes fitted to the table picks for a stencil; -1: nothing is fitted.
 int loadings_pick(const Loadings *loadings, const StencilShape *shape, uint64_t seed);
-// Picks for each row, by that forest fitted to all other stencils; or for each fitted row
-// by a model of the times, ten folds. False with a diagnostic if there are too few.
+// Picks for each row, by that forest fitted to all other stencils.
 void loadings_forest(Loadings *loadings, uint64_t seed);
-bool loadings_model(Loadings *loadings, const ModelKind *kind, uint64_t seed, Diags *diags);
 
 #endif

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merges cache files of one space, each a pass over the same points in the same order of
 chance: the time of a point is the least of its passes, and `passes` keeps them all, so that
-`forewarp eval` can say how far two passes are apart. Times stamped and spent on building are
+`two_stages.py tables` can say how far two passes are apart. Times stamped and spent on building are
 those of the first pass; keys that nothing here reads are dropped.
 
     bench/merge_records.py OUT.json.gz PASS.json.gz PASS.json.gz ...

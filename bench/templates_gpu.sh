@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Records the three kernels of paper 002 on a GPU and on the same machine's PoCL, for data/templates; `forewarp eval` prints
+# Records the three kernels of paper 002 on a GPU and on the same machine's PoCL, for data/templates; `two_stages.py tables` prints
 # the tables of doc/two-stage.md from what comes out.
 #
 #   bench/templates_gpu.sh build/forewarp OUT [MINUTES]     MINUTES: of the whole (default 28)

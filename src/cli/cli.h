@@ -183,7 +183,7 @@ bool cli_json(Options *options,
               json_t *json); // takes json; true if there is nothing to write
 bool cli_json_exact(Options *options, json_t *json); // numbers that read back the same
 bool cli_result(Options *options, json_t *json);     // as text too (report/report.h)
-json_t *cli_set_json(Calls calls);               // the numbers of a set of calls, from 1
+json_t *cli_set_json(Calls calls); // the numbers of a set of calls, from 1
 // The names of the elements that a fusion touches and the test holds for.
 typedef bool ElemTest(const Script *script, const Fusion *fusion, int elem);
 json_t *cli_elems_json(const Script *script, const Fusion *fusion, ElemTest *test);
@@ -227,9 +227,7 @@ bool cli_loading(Options *options, Problem *problem);
 // eval of how stencils load their data.
 int eval_loading(Options *options);
 int eval_points(Options *options); // of recorded spaces
-// eval of a table of numbers, and whether that is what the options name.
-int eval_table(Options *options);
-bool eval_takes_table(const Options *options);
+int eval_table(Options *options);  // of numbers
 int fit_linear(Options *options);
 // The time below which no kernel of a problem gets, with what bounds it.
 typedef struct {

@@ -10,11 +10,6 @@
 
 static const double goal = 0.9; // of the best throughput (000, section 8.2)
 
-static bool is_exploration(const Options *o)
-{
-    return true;
-}
-
 static int eval_exploration(Options *o)
 {
     const ModelKind *kind = cli_model_kind(o);
@@ -34,32 +29,28 @@ static int eval_exploration(Options *o)
     return json && cli_result(o, json) ? 0 : 1;
 }
 
-#define OF_SEARCH (GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES))
-
-// The evaluations by what they are of; refused: options that only others take.
+// The evaluations by the word that asks for them; NULL: a table of numbers does.
 static const struct {
-    const char *word; // that asks for it; NULL: it is asked whether it takes the files
-    bool (*takes)(const Options *o);
+    const char *word;
     int (*run)(Options *o);
     const char *name;
-    uint64_t refused;
 } evaluations[] = {
-    {"points", NULL, eval_points, "points of recorded spaces", OF_SEARCH},
-    {"loading", NULL, eval_loading, "an evaluation of loadings", OF_SEARCH},
-    {"linear", NULL, eval_linear, "an evaluation of weights", OF_SEARCH},
-    {"picks", NULL, eval_picks, "an evaluation of picks", OF_SEARCH},
-    {"terms", NULL, eval_terms, "an evaluation of terms", OF_SEARCH},
-    {NULL, eval_takes_table, eval_table, "a table of numbers", OF_SEARCH},
-    {NULL, is_exploration, eval_exploration, "", 0},
+    {"points", eval_points, "points of recorded spaces"},
+    {"loading", eval_loading, "an evaluation of loadings"},
+    {"linear", eval_linear, "an evaluation of weights"},
+    {"picks", eval_picks, "an evaluation of picks"},
+    {"terms", eval_terms, "an evaluation of terms"},
+    {NULL, eval_table, "a table of numbers"},
 };
 
 int cmd_eval(Options *o)
 {
-    int i = 0;
-    while (evaluations[i].word ? strcmp(o->file, evaluations[i].word) != 0
-                               : !evaluations[i].takes(o))
-        i++;
-    return cli_refuse(o, evaluations[i].name, evaluations[i].refused)
-               ? evaluations[i].run(o)
-               : 2;
+    for (int i = 0; i < COUNTOF(evaluations); i++)
+        if (evaluations[i].word ? strcmp(o->file, evaluations[i].word) == 0
+                                : path_ends(o->data, ".table"))
+            return cli_refuse(o, evaluations[i].name,
+                              GIVEN(RANDOM_REPEAT) | GIVEN(FEATURES))
+                       ? evaluations[i].run(o)
+                       : 2;
+    return eval_exploration(o);
 }

@@ -21,11 +21,6 @@ typedef struct {
     int *part, parts;
 } NumberTable;
 
-bool eval_takes_table(const Options *o)
-{
-    return path_ends(o->data, ".table");
-}
-
 static bool read_row(const json_t *row, int i, NumberTable *t)
 {
     const json_t *part = json_array_get(row, 0), *target = json_array_get(row, 1);

@@ -49,11 +49,13 @@ typedef enum {
 extern const char *const subject_name[SUBJECTS];
 
 typedef enum {
-#define FEATURE(id, name, unit, group, subject, doc) FEATURE_##id,
+#define FEATURE(id, name, unit, group, subject, source, doc) FEATURE_##id,
 #include "cost/features.def"
 #undef FEATURE
     FEATURES
 } Feature;
+
+typedef enum { FEATURE_MADE, FEATURE_SAID } FeatureSource;
 
 enum { FEATURES_PAPER = FEATURE_LOOP_BODIES + 1 }; // those of Table 1 come first
 
@@ -61,6 +63,7 @@ typedef struct {
     const char *name, *unit;
     FeatureGroup group;
     Subject subject;
+    FeatureSource source;
     const char *doc;
 } FeatureInfo;
 extern const FeatureInfo feature_info[FEATURES];

@@ -15,8 +15,8 @@
 #include <math.h>
 
 const FeatureInfo feature_info[FEATURES] = {
-#define FEATURE(id, name, unit, group, subject, doc)                                       \
-    {#name, unit, FEATURES_##group, SUBJECT_##subject, doc},
+#define FEATURE(id, name, unit, group, subject, source, doc)                               \
+    {#name, unit, FEATURES_##group, SUBJECT_##subject, FEATURE_##source, doc},
 #include "cost/features.def"
 #undef FEATURE
 };

@@ -94,6 +94,7 @@ enum { GROUPS_MOST = 65535 }; // along y and z, on CUDA
 struct Derivation {
     const Program *program;
     DeviceInfo device;
+    StageRates rates; // of the device
     Space *space;
     Shape shape;
     Rewriter normal;              // the form that all points begin with

@@ -484,8 +484,7 @@ static void find_pipeline(Derivation *d, const Expr *body, bool streams)
 {
     const Function *main = d->program->main;
     pipeline_free(d->pipeline);
-    const StageRates rates = cover_rates(&d->device);
-    d->pipeline = pipeline_new(d->program->ir, body, main->params, main->nparam, &rates,
+    d->pipeline = pipeline_new(d->program->ir, body, main->params, main->nparam, &d->rates,
                                COVERS_KEPT, 0, streams);
 }
 
@@ -525,14 +524,13 @@ static void settle_again(Derivation *d, DeriveWalk *w)
     find_shape(&d->shape, w->r.expr, true);
     note_steps(d, w->r.expr);
     const bool streams = may_stream(d);
-    const StageRates rates = cover_rates(&d->device);
     d->shape = before;
     for (int again = 0; again <= WINDOWS; again++) {
         if (!tried[again])
             continue;
         find_pipeline(d, way[again].r.expr, streams);
         double ns =
-            d->pipeline && !d->pipeline->region.n ? cover_time(d->pipeline, &rates) : 0;
+            d->pipeline && !d->pipeline->region.n ? cover_time(d->pipeline, &d->rates) : 0;
         if (ns < least * (again ? gain : 1)) {
             least = ns;
             *w = way[again];
@@ -743,6 +741,7 @@ Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags 
     Derivation *d = xcalloc(1, sizeof *d);
     d->program = program;
     d->device = *device;
+    d->rates = cover_rates(device);
     d->shape.program = program;
     d->shape.room = fold_room(d);
     d->shape.steps_room = steps_room(d);

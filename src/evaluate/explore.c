@@ -419,18 +419,6 @@ static const Explored *read_steps(Explorer *x, const char *text)
     return found->expr ? found : NULL;
 }
 
-// Is it what the expression says, whatever a compiler makes of its loads?
-static bool of_expression(const char *feature)
-{
-    static const char *const said[] = {"global0",       "global1", "global2", "local0",
-                                       "local1",        "local2",  "outputs", "barriers",
-                                       "global_stores", "launches"};
-    for (int i = 0; i < COUNTOF(said); i++)
-        if (strcmp(said[i], feature) == 0)
-            return true;
-    return false;
-}
-
 // Both as the table has them, of six digits. Features as written are compared where the
 // expression is the same one, though the compiler may have removed other loads of it when
 // it was timed.
@@ -439,7 +427,9 @@ static bool same_features(const Explorer *x, const Lowered *row, const Dataset *
 {
     for (int c = 0; c < data->d; c++) {
         double value, was = matrix_row(&data->x, of)[c];
-        if (x->request->written && !of_expression(data->feature[c]))
+        int feature = column_feature(data->feature[c]);
+        if (x->request->written &&
+            (feature < 0 || feature_info[feature].source != FEATURE_SAID))
             continue;
         if (!column_value(data->feature[c], row->feature, &value) ||
             fabs(value - was) > 1e-5 * fabs(was))

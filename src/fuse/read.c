@@ -333,7 +333,7 @@ static void read_call(ScriptReader *r)
     do {
         Name name = take_name(r, "a variable");
         if (s.parts == ARITY_MAX)
-            expected(r, "at most 8 results");
+            expected(r, arena_printf(r->script->arena, "at most %d results", ARITY_MAX));
         else
             result[s.parts++] = name;
     } while (accept(r, TOK_COMMA));
@@ -343,7 +343,7 @@ static void read_call(ScriptReader *r)
     do {
         Name argument = take_name(r, "an argument");
         if (!r->failed && s.n == ARITY_MAX)
-            expected(r, "at most 8 arguments");
+            expected(r, arena_printf(r->script->arena, "at most %d arguments", ARITY_MAX));
         else if (!r->failed)
             s.argument[s.n++] = argument;
     } while (accept(r, TOK_COMMA));

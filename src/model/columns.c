@@ -29,6 +29,11 @@ static int feature_of(const char *name, size_t len)
     return -1;
 }
 
+int column_feature(const char *name)
+{
+    return feature_of(name, strlen(name));
+}
+
 static double ratio(double above, double below)
 {
     return below > 0 ? above / below : above;
@@ -56,7 +61,7 @@ static int column_of(const Dataset *data, const char *name, size_t len)
 
 static bool is_wanted(const char *name, ColumnSet set)
 {
-    int feature = feature_of(name, strlen(name));
+    int feature = column_feature(name);
     return set == COLUMNS_ALL || feature < FEATURES_PAPER;
 }
 

@@ -67,6 +67,7 @@ extern const char *const column_set_name[COLUMN_SETS];
 Dataset *dataset_columns(const Dataset *data, ColumnSet set, Arena *arena);
 // The value of a column, by its name, of a candidate whose features are known; false if it
 // is none that features tell.
+int column_feature(const char *name); // -1: it is a ratio, or no feature of ours
 bool column_value(const char *name, const double feature[FEATURES], double *value);
 
 #endif

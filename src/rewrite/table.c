@@ -4,13 +4,6 @@
 // table is computed once, and not once for each of what else there is.
 #include "rewrite/internal.h"
 
-// What binds names around an expression: a let, or a pattern with a function.
-typedef struct Enclosing Enclosing;
-struct Enclosing {
-    const Expr *by;
-    const Enclosing *outer;
-};
-
 typedef struct {
     Rewrite *rw;
     const Expr *value; // NULL: there is none
@@ -19,7 +12,7 @@ typedef struct {
     int64_t len[DIMS_MAX];
 } PlaceTable;
 
-static bool binds_param(const Enclosing *around, const Param *param, int *number)
+static bool binds_param(const Bound *around, const Param *param, int *number)
 {
     const Expr *fun = around->by->fun;
     for (*number = 0; fun && *number < fun->nparam; ++*number)
@@ -29,7 +22,7 @@ static bool binds_param(const Enclosing *around, const Param *param, int *number
 }
 
 // A name of a value: a place of an array by index, or what the value binds itself.
-static bool note_place(PlaceTable *t, const Param *param, const Enclosing *around)
+static bool note_place(PlaceTable *t, const Param *param, const Bound *around)
 {
     int number = 0;
     for (int i = 0; i < t->n; i++)
@@ -45,7 +38,7 @@ static bool note_place(PlaceTable *t, const Param *param, const Enclosing *aroun
 }
 
 static bool note_places(PlaceTable *t, const Expr *expr, const Expr *value,
-                        const Enclosing *around)
+                        const Bound *around)
 {
     if (expr->kind == E_PARAM)
         return expr_find(value, expr_binds, expr->param) ||
@@ -65,7 +58,7 @@ static bool is_small(const PlaceTable *t)
 }
 
 // Is there a function around that none of the places is of? It would find the table again.
-static bool is_found_again(const PlaceTable *t, const Enclosing *around)
+static bool is_found_again(const PlaceTable *t, const Bound *around)
 {
     for (; around; around = around->outer) {
         bool own = !around->by->fun;
@@ -78,7 +71,7 @@ static bool is_found_again(const PlaceTable *t, const Enclosing *around)
 }
 
 // A function of one place is left to hoistMap, which gives the map of that place a table.
-static bool is_of_places(PlaceTable *t, const Expr *expr, const Enclosing *around)
+static bool is_of_places(PlaceTable *t, const Expr *expr, const Bound *around)
 {
     t->n = 0;
     return expr->kind != E_LAMBDA && type_is_scalar(expr->type) &&
@@ -86,13 +79,13 @@ static bool is_of_places(PlaceTable *t, const Expr *expr, const Enclosing *aroun
            t->n > 1 && is_small(t) && is_found_again(t, around);
 }
 
-static bool find_table(PlaceTable *t, const Expr *expr, const Enclosing *around)
+static bool find_table(PlaceTable *t, const Expr *expr, const Bound *around)
 {
     if (is_of_places(t, expr, around)) {
         t->value = expr;
         return true;
     }
-    const Enclosing own = {expr, around};
+    const Bound own = {expr, around}; // by a pattern with a function, too
     for (int i = 0; i < expr->narg && !expr_guards(expr, i); i++)
         if (find_table(t, expr->arg[i], expr->kind == E_LET && i == 1 ? &own : around))
             return true;

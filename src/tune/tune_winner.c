@@ -198,11 +198,10 @@ bool tune_find_roofline(Tune *t)
     double best_ns = t->result->best_ns;
     int64_t bytes = ceilings_bytes(device, work.bytes);
     bool ok = ceilings_load(t->store, device, bytes, &ceilings, t->diags);
-    for (int tries = 0; ok && tries < 2 && !stop_due(&t->stop); tries++) {
-        if (roofline_is_refuted(roofline_of(&work, &ceilings), best_ns))
-            ceilings.copy_gbs = 0;
+    if (roofline_is_refuted(roofline_of(&work, &ceilings), best_ns))
+        ceilings.copy_gbs = 0; // once: a program may read little of its inputs
+    if (ok && !stop_due(&t->stop))
         ok = ceilings_measure(t->store, device, &t->place, bytes, &ceilings, t->diags);
-    }
     Roofline roofline = roofline_of(&work, &ceilings);
     // There was no time: what is known bounds too little, or nothing.
     if (!ok || ceilings.copy_gbs <= 0 || roofline_is_refuted(roofline, best_ns))

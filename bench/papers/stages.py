@@ -11,7 +11,7 @@ import os
 import statistics
 from concurrent.futures import ThreadPoolExecutor
 
-from common import fail, forewarp, learn
+from common import fail, forewarp, learn, seen
 from counts import ranks
 
 FIRSTS = (100, 200, 500, 1000, 2000, 3000, 4000)
@@ -77,13 +77,13 @@ class Training:
             valid += record["cost"][order[tried]] is not None
             tried += 1
         rows, seed = record["rows"], rng.next()
-        seen, rest = order[:tried], order[tried:]
-        ran = [i for i in seen if record["cost"][i] is not None]
-        unseen = [[1, None, *rows[i]] for i in rest]
-        self.time, self.spent = ask(kind, seed, [[0, math.log(record["cost"][i]), *rows[i]] for i in ran] + unseen)
+        rest = order[tried:]
+        ran = [i for i in order[:tried] if record["cost"][i] is not None]
+        unseen = [(1, None, rows[i]) for i in rest]
+        self.time, self.spent = ask(kind, seed, [(0, math.log(record["cost"][i]), rows[i]) for i in ran] + unseen)
         doubt = [0] * len(rest)
         if valid < tried:
-            table = [[0, int(record["cost"][i] is not None), *rows[i]] for i in seen] + unseen
+            table = [(0, int(record["cost"][i] is not None), rows[i]) for i in order[:tried]] + unseen
             runs, spent = ask("ann", (seed + 1) & MASK, table)
             doubt = [0 if p >= TRUSTED else 1 - p for p in runs]
             self.spent += spent
@@ -139,6 +139,7 @@ def evaluate(kind, files, most=None, repeat=2, seed=1):
     """A result a record; most: only the largest first stage of at most so many points."""
     results = []
     for record in forewarp("eval", "points", *files):
+        record["rows"] = [seen(row) for row in record["rows"]]
         firsts = [f for f in FIRSTS if f + max(UNSEEN_LEAST, record["ran"] // 10) <= record["ran"]]
         if not firsts:
             fail(2, f"{record['record']}: {record['ran']} valid points are too few to train and to judge a model")

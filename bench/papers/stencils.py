@@ -17,7 +17,7 @@ import math
 import os
 import sys
 
-from common import FILES_MOST, Mean, Record, fail, kinds_of_models, learn, number, print_table, ratio
+from common import FILES_MOST, Mean, Record, fail, kinds_of_models, learn, number, print_table, ratio, seen
 from study import ANY, LOADS, STUDIED, Found, Study
 from stages import evaluate
 
@@ -435,8 +435,8 @@ def by_times(model, stencils):
     for i, s in enumerate(stencils):
         ns = {l: s.found["hybrid"][l].ns for l in LOADS if l in s.found["hybrid"] and math.isfinite(s.found["hybrid"][l].ns)}
         for l, x in ns.items():
-            rows.append([i % FOLDS, math.log(x / min(ns.values())), int(s.points), int(s.dims), float(s.density),
-                         UNIQUE.index(s.unique), int(s.adds), int(s.muls), *(int(l == k) for k in LOADS)])
+            numbers = [int(s.points), int(s.dims), float(s.density), UNIQUE.index(s.unique), int(s.adds), int(s.muls)]
+            rows.append((i % FOLDS, math.log(x / min(ns.values())), seen(numbers + [int(l == k) for k in LOADS])))
             at.append((s.file, l))
     for x, (file, l) in zip(learn(model, rows)["predicted"], at):
         picked[file] = min(picked.get(file, (math.inf, "")), (x, l), key=lambda pair: pair[0])

@@ -212,6 +212,9 @@ bool file_write(const char *path, const void *bytes, size_t len);
 // The same, gzipped if the path ends with .gz.
 bool file_pack(const char *path, const void *bytes, size_t len);
 bool file_put(int fd, const char *bytes, size_t len); // all of them, into an open file
+// All of them by a function that moves some, as write and recv do.
+typedef ssize_t FileMove(int fd, char *bytes, size_t len);
+bool file_move(int fd, char *bytes, size_t len, FileMove *move);
 // Makes a directory and its parents; false with errno set on failure.
 bool file_mkdirs(const char *path);
 // As file_mkdirs, for this user alone. *was_open: it was there, and others could write to

@@ -107,10 +107,10 @@ static bool write_all(FILE *f, const void *bytes, size_t len)
     return fwrite(bytes, 1, len, f) == len && fflush(f) == 0 && fsync(fileno(f)) == 0;
 }
 
-bool file_put(int fd, const char *bytes, size_t len)
+bool file_move(int fd, char *bytes, size_t len, FileMove *move)
 {
     while (len > 0) {
-        ssize_t n = write(fd, bytes, len);
+        ssize_t n = move(fd, bytes, len);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
@@ -119,6 +119,16 @@ bool file_put(int fd, const char *bytes, size_t len)
         len -= (size_t)n;
     }
     return true;
+}
+
+static ssize_t write_some(int fd, char *bytes, size_t len)
+{
+    return write(fd, bytes, len);
+}
+
+bool file_put(int fd, const char *bytes, size_t len)
+{
+    return file_move(fd, (char *)(uintptr_t)bytes, len, write_some);
 }
 
 // A pipe or a device is written to as it is: a rename would put a file in its place.

@@ -185,14 +185,8 @@ static bool choose_own(const Derivation *d, Point *point)
     const int64_t copies = row ? MAX(items * lanes / row, 1) : items;
     if (2.0 * (double)(copies * beside) * k->bytes > (double)d->device.local_bytes)
         return false;
-    Point own = *point;
-    if (k->columns)
-        set_number(d, &own, "beside", beside);
-    set_number(d, &own, "copies", copies);
-    if (!space_valid(d->space, &own))
-        return false;
-    *point = own;
-    return true;
+    return k->columns ? try_values(d, point, "beside=%d copies=%d", BESIDE, (int)copies)
+                      : try_values(d, point, "copies=%d", (int)copies);
 }
 
 // As many groups as fill a GPU, but not so many that their arrays are most of the traffic;
@@ -247,16 +241,8 @@ static bool choose_row_each(const Derivation *d, Point *point)
     while (lanes > 1 &&
            WASTE * (ceil_div(k->length, lanes) * lanes - k->length) > k->length)
         lanes /= 2;
-    Point each = *point;
-    space_set(d->space, &each, "keys", "item");
-    set_number(d, &each, "copies", 1);
-    set_number(d, &each, "lx", GROUP);
-    set_number(d, &each, "beside", GROUP);
-    set_number(d, &each, "lanes", lanes);
-    if (!space_valid(d->space, &each))
-        return false;
-    *point = each;
-    return true;
+    return try_values(d, point, "keys=item copies=1 lx=%d beside=%d lanes=%d", GROUP, GROUP,
+                      (int)lanes);
 }
 
 // How many arrays a row has: of floats one for each item, which no other updates, if that

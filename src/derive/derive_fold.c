@@ -481,19 +481,10 @@ static void fold_plain_parts(const Derivation *d, Point *point)
         set_values(d, point, "lists=tiles lx=128");
 }
 
-// Prefixes in one pass, if they may be.
-static void set_one_pass(const Derivation *d, Point *point)
-{
-    Point one_pass = *point;
-    if (space_set(d->space, &one_pass, "prefix", "lookback") &&
-        space_valid(d->space, &one_pass))
-        *point = one_pass;
-}
-
 void fold_plain(const Derivation *d, Point *point)
 {
     fold_plain_parts(d, point);
-    set_one_pass(d, point);
+    try_values(d, point, "prefix=lookback");
 }
 
 // Strips of the rows that items go through, one each, and when they are copied.
@@ -535,7 +526,7 @@ static void set_turned(const Derivation *d, int i, Point *point)
                way[parts][i].strip);
     for (int64_t n = 4; parts && n * PART < 4 * d->shape.fold; n *= 4)
         set_number(d, point, "parts", n);
-    set_one_pass(d, point);
+    try_values(d, point, "prefix=lookback");
 }
 
 // Each line by one item, which holds nothing of it.

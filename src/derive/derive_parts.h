@@ -182,6 +182,9 @@ bool set_number(const Derivation *derivation, Point *point, const char *name,
 // Sets what a text says, "lx=4 fold=group", as far as there are such parameters and values.
 void set_values(const Derivation *derivation, Point *point, const char *format, ...)
     FW_PRINTF(3, 4);
+// The same, if the point is valid then; else it stays as it is.
+bool try_values(const Derivation *derivation, Point *point, const char *format, ...)
+    FW_PRINTF(3, 4);
 void constrain(Derivation *derivation, Diags *diags, const char *format, ...)
     FW_PRINTF(3, 4);
 // derive.c: an iterate as iterateStream, with all that is short written out; NULL: it is

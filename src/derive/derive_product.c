@@ -558,23 +558,17 @@ static void sum_in_parts(const Derivation *d, Point *point)
     const int at = space_find(d->space, "parts");
     if (at < 0 || !d->shape.split || d->program->math == MATH_STRICT)
         return;
-    for (int i = space_param(d->space, at)->n - 1; i > 0; i--) {
-        Point parted = *point;
-        if (set_number(d, &parted, "parts", (int64_t)space_param(d->space, at)->value[i]) &&
-            space_valid(d->space, &parted)) {
-            *point = parted;
+    for (int i = space_param(d->space, at)->n - 1; i > 0; i--)
+        if (try_values(d, point, "parts=%lld",
+                       (long long)space_param(d->space, at)->value[i]))
             return;
-        }
-    }
 }
 
 // Strips make a text of hundreds of lines, which numbers with bounds make slow to compile.
 static void leave_strips(const Derivation *d, Point *point)
 {
-    Point bare = *point;
-    set_values(d, &bare, "strip=0 stages=1 load=now");
-    if (space_find(d->space, "strip") >= 0 && space_valid(d->space, &bare))
-        *point = bare;
+    if (space_find(d->space, "strip") >= 0)
+        try_values(d, point, "strip=0 stages=1 load=now");
 }
 
 void derive_reference(const Derivation *d, Point *point)

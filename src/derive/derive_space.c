@@ -662,19 +662,10 @@ enum { IN_ORDER_MOST = 1 << 15 };
 void order_prefixes(const Derivation *d, Point *point)
 {
     const int64_t length = longest_prefix(d);
-    Point ordered = *point;
-    if (d->device.is_cpu || !length || length > IN_ORDER_MOST)
-        return;
-    space_set(d->space, &ordered, "prefix", "parts");
-    space_set(d->space, &ordered, "fold", "item");
-    space_set(d->space, &ordered, "hold", "again");
-    space_set(d->space, &ordered, "join", "tree");
-    set_number(d, &ordered, "lanes", 1);
-    set_number(d, &ordered, "share", 0);
-    set_number(d, &ordered, "parts", 1);
-    set_number(d, &ordered, "strip", 0);
-    if (space_valid(d->space, &ordered))
-        *point = ordered;
+    if (!d->device.is_cpu && length && length <= IN_ORDER_MOST)
+        try_values(d, point,
+                   "prefix=parts fold=item hold=again join=tree lanes=1 share=0 parts=1 "
+                   "strip=0");
 }
 
 static int64_t prefix_terms(const Derivation *d)
@@ -817,15 +808,33 @@ bool set_number(const Derivation *d, Point *point, const char *name, int64_t val
     return space_set(d->space, point, name, text);
 }
 
-void set_values(const Derivation *d, Point *point, const char *format, ...)
+static void set_all(const Derivation *d, Point *point, const char *format, va_list args)
 {
     char text[256], *rest = text;
-    va_list args;
-    va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     for (char *name; (name = strsep(&rest, "="));)
         space_set(d->space, point, name, strsep(&rest, " "));
+}
+
+void set_values(const Derivation *d, Point *point, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_all(d, point, format, args);
+    va_end(args);
+}
+
+bool try_values(const Derivation *d, Point *point, const char *format, ...)
+{
+    Point tried = *point;
+    va_list args;
+    va_start(args, format);
+    set_all(d, &tried, format, args);
+    va_end(args);
+    if (!space_valid(d->space, &tried))
+        return false;
+    *point = tried;
+    return true;
 }
 
 void constrain(Derivation *d, Diags *diags, const char *format, ...)

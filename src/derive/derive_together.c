@@ -118,14 +118,9 @@ void list_plain(const Derivation *d, Point *point)
 {
     if (d->device.is_cpu || !d->items_list || space_find(d->space, "lists") < 0)
         return;
-    for (int items = 128; items >= 32; items /= 2) {
-        Point tiles = *point;
-        set_values(d, &tiles, "lists=tiles lx=%d ly=1 lz=1", items);
-        if (space_valid(d->space, &tiles)) {
-            *point = tiles;
+    for (int items = 128; items >= 32; items /= 2)
+        if (try_values(d, point, "lists=tiles lx=%d ly=1 lz=1", items))
             return;
-        }
-    }
 }
 
 bool list_first(const Derivation *d, int i, Point *point)

@@ -15,8 +15,6 @@ enum { MESSAGE_MAX = 1 << 28 };
 
 // Framing -----------------------------------------------------------------------------
 
-typedef ssize_t Move(int fd, char *bytes, size_t len);
-
 static ssize_t send_some(int fd, char *bytes, size_t len)
 {
     return send(fd, bytes, len, MSG_NOSIGNAL);
@@ -25,20 +23,6 @@ static ssize_t send_some(int fd, char *bytes, size_t len)
 static ssize_t receive_some(int fd, char *bytes, size_t len)
 {
     return recv(fd, bytes, len, 0);
-}
-
-static bool move_all(int fd, char *bytes, size_t len, Move *move)
-{
-    while (len > 0) {
-        ssize_t n = move(fd, bytes, len);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        bytes += n;
-        len -= (size_t)n;
-    }
-    return true;
 }
 
 bool message_send(int fd, json_t *message)
@@ -51,16 +35,16 @@ bool message_send(int fd, json_t *message)
     AutoBuf frame = buf_new();
     buf_write(&frame, &len, sizeof len);
     buf_write(&frame, text, len);
-    return move_all(fd, frame.text, frame.len, send_some);
+    return file_move(fd, frame.text, frame.len, send_some);
 }
 
 json_t *message_receive(int fd)
 {
     uint32_t len;
-    if (!move_all(fd, (char *)&len, sizeof len, receive_some) || len > MESSAGE_MAX)
+    if (!file_move(fd, (char *)&len, sizeof len, receive_some) || len > MESSAGE_MAX)
         return NULL;
     AUTO_FREE char *text = xmalloc(len);
-    return move_all(fd, text, len, receive_some) ? json_loadb(text, len, 0, NULL) : NULL;
+    return file_move(fd, text, len, receive_some) ? json_loadb(text, len, 0, NULL) : NULL;
 }
 
 json_t *message_take(Buf *in, bool *broken)

@@ -96,6 +96,30 @@ static const char *expression_of(const TemplateReader *r, const char *where,
     return NULL;
 }
 
+// An expression; an absent key leaves *out alone.
+static bool read_expression(const TemplateReader *r, const char *where,
+                            const json_t *object, const char *key, const char **out)
+{
+    const json_t *value = json_object_get(object, key);
+    return !value || (*out = expression_of(r, reader_in(r, where, key), value));
+}
+
+// One expression, or as many as an array has dimensions; how many; 0: it is wrong.
+static int read_expressions(const TemplateReader *r, const char *where, const json_t *json,
+                            const char *what, const char **out)
+{
+    size_t n = json_is_array(json) ? json_array_size(json) : 1;
+    if (!json || n < 1 || n > DIMS_MAX) {
+        reader_wrong(r, where, "expected 1 to %d %s", DIMS_MAX, what);
+        return 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!(out[i] = expression_of(r, at(r, where, i),
+                                     json_is_array(json) ? json_array_get(json, i) : json)))
+            return 0;
+    return (int)n;
+}
+
 static bool flag_of(const TemplateReader *r, const char *where, const json_t *object,
                     const char *key, bool *out)
 {
@@ -383,7 +407,6 @@ static bool read_view(const TemplateReader *r, const char *where, const json_t *
     static const char *const edges[] = {"zero", "clamp"};
     const char *of = NULL;
     int edge = EDGE_ZERO;
-    const json_t *pad = json_object_get(json, "pad");
     if (!reader_text(r, where, json, "of", true, &of) ||
         !word_of(r, where, json, "edge", edges, COUNTOF(edges), &edge))
         return false;
@@ -393,8 +416,7 @@ static bool read_view(const TemplateReader *r, const char *where, const json_t *
     if (fill->of < 0 || !template_is_array(&r->t->arg.at[fill->of]))
         return reader_wrong(r, reader_in(r, where, "of"),
                             "there is no array `%s` before this one", of);
-    fill->pad = pad ? expression_of(r, reader_in(r, where, "pad"), pad) : NULL;
-    return !pad || fill->pad;
+    return read_expression(r, where, json, "pad", &fill->pad);
 }
 
 // "random", a number, {"random": [0, 1]}, {"npy": FILE}, {"of": ARGUMENT, "pad": 2}
@@ -428,23 +450,6 @@ bool reader_fill(const TemplateReader *r, const char *where, const json_t *json,
     if (!reader_text(r, where, json, raw ? "raw" : "npy", true, &fill->file))
         return false;
     fill->file = reader_path(r, fill->file);
-    return true;
-}
-
-static bool read_shape(const TemplateReader *r, const char *where, const json_t *shape,
-                       TemplateArg *arg)
-{
-    size_t n = json_is_array(shape) ? json_array_size(shape) : 1;
-    if (!shape || n < 1 || n > DIMS_MAX)
-        return reader_wrong(r, where, "expected 1 to %d lengths, outermost first",
-                            DIMS_MAX);
-    for (size_t i = 0; i < n; i++) {
-        const json_t *item = json_is_array(shape) ? json_array_get(shape, i) : shape;
-        arg->shape[i] = expression_of(r, at(r, where, i), item);
-        if (!arg->shape[i])
-            return false;
-    }
-    arg->ndim = (int)n;
     return true;
 }
 
@@ -487,14 +492,16 @@ static bool read_array(const TemplateReader *r, const char *where, const json_t 
     bool checked = true;
     const json_t *check = json_object_get(json, "check");
     const json_t *fill = json_object_get(json, "fill");
-    if (!read_shape(r, reader_in(r, where, "shape"), json_object_get(json, "shape"), arg) ||
+    arg->ndim =
+        read_expressions(r, reader_in(r, where, "shape"), json_object_get(json, "shape"),
+                         "lengths, outermost first", arg->shape);
+    if (!arg->ndim ||
         !word_of(r, where, json, "access", access, COUNTOF(access), &chosen) ||
         !reader_fill(r, reader_in(r, where, "fill"), fill, &arg->fill) ||
         !flag_of(r, where, json, "image", &arg->image) ||
         !reader_text(r, where, json, "symbol", false, &arg->symbol) ||
-        (json_is_string(check)
-             ? !(arg->part = expression_of(r, reader_in(r, where, "check"), check))
-             : !flag_of(r, where, json, "check", &checked)))
+        !(json_is_string(check) ? read_expression(r, where, json, "check", &arg->part)
+                                : flag_of(r, where, json, "check", &checked)))
         return false;
     arg->access = (Access)chosen;
     arg->unchecked = !checked;
@@ -556,7 +563,7 @@ static bool read_arg(const TemplateReader *r, const char *where, const json_t *j
                                              "if",   "tolerance", NULL};
     static const char *const scalar_keys[] = {"name", "type", "value", "if", NULL};
     static const char *const local_keys[] = {"name", "type", "local", "if", NULL};
-    const json_t *value = json_object_get(json, "value"), *when;
+    const json_t *value = json_object_get(json, "value");
     const json_t *local = json_object_get(json, "local"),
                  *type = json_object_get(json, "type");
     TemplateArg arg = {.buffer = -1};
@@ -575,12 +582,9 @@ static bool read_arg(const TemplateReader *r, const char *where, const json_t *j
                             arg.name);
     if (value && !read_values(r, reader_in(r, where, "value"), value, &arg))
         return false;
-    if (local && !(arg.local = expression_of(r, reader_in(r, where, "local"), local)))
-        return false;
-    if (!value && !local && !read_array(r, where, json, &arg))
-        return false;
-    if ((when = json_object_get(json, "if")) &&
-        !(arg.when = expression_of(r, reader_in(r, where, "if"), when)))
+    if (!read_expression(r, where, json, "local", &arg.local) ||
+        (!value && !local && !read_array(r, where, json, &arg)) ||
+        !read_expression(r, where, json, "if", &arg.when))
         return false;
     VEC_PUSH(r->t->arena, &r->t->arg, arg);
     return true;
@@ -601,18 +605,9 @@ static bool read_args(const TemplateReader *r, const json_t *list)
 static bool read_extent(const TemplateReader *r, const char *where, const json_t *json,
                         const char **out)
 {
-    size_t n = json_is_array(json) ? json_array_size(json) : 1;
     for (int i = 0; i < DIMS_MAX; i++)
         out[i] = "1";
-    if (!json || n < 1 || n > DIMS_MAX)
-        return reader_wrong(r, where, "expected 1 to %d expressions, x first", DIMS_MAX);
-    for (size_t i = 0; i < n; i++) {
-        const json_t *item = json_is_array(json) ? json_array_get(json, i) : json;
-        out[i] = expression_of(r, at(r, where, i), item);
-        if (!out[i])
-            return false;
-    }
-    return true;
+    return read_expressions(r, where, json, "expressions, x first", out) > 0;
 }
 
 bool reader_arg_names(const TemplateReader *r, const char *where, const json_t *names,
@@ -640,9 +635,7 @@ static bool read_shared(const TemplateReader *r, const char *where, const json_t
         return reader_wrong(
             r, reader_in(r, where, "shared"),
             "only CUDA has dynamic shared memory; in OpenCL use an argument with `local`");
-    launch->shared =
-        shared ? expression_of(r, reader_in(r, where, "shared"), shared) : NULL;
-    return !shared || launch->shared;
+    return read_expression(r, where, json, "shared", &launch->shared);
 }
 
 bool reader_launch(const TemplateReader *r, const char *where, const json_t *json,
@@ -720,14 +713,10 @@ static bool read_swap(const TemplateReader *r, const char *where, const json_t *
 static bool read_times(const TemplateReader *r, const char *where, const json_t *json,
                        TemplateLaunch *launch)
 {
-    const json_t *repeat = json_object_get(json, "repeat");
-    const json_t *when = json_object_get(json, "if");
-    if (json_object_get(json, "as") && !repeat)
+    if (json_object_get(json, "as") && !json_object_get(json, "repeat"))
         return reader_wrong(r, reader_in(r, where, "as"), "it needs `repeat`");
-    launch->repeat =
-        repeat ? expression_of(r, reader_in(r, where, "repeat"), repeat) : NULL;
-    launch->when = when ? expression_of(r, reader_in(r, where, "if"), when) : NULL;
-    return (!repeat || launch->repeat) && (!when || launch->when) &&
+    return read_expression(r, where, json, "repeat", &launch->repeat) &&
+           read_expression(r, where, json, "if", &launch->when) &&
            reader_text(r, where, json, "as", false, &launch->as) &&
            read_loop(r, where, launch) &&
            read_swap(r, reader_in(r, where, "swap"), json_object_get(json, "swap"), launch);

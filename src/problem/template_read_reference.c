@@ -6,76 +6,55 @@
 
 #include <string.h>
 
-static bool read_reference_file(const TemplateReader *r, const char *where,
-                                const char *name)
+static bool read_reference_file(const TemplateReader *r, const json_t *json,
+                                const char *key)
 {
     TemplateReference *ref = &r->t->reference;
+    const char *name = NULL;
+    if (!reader_text(r, "reference", json, key, true, &name))
+        return false;
     Buf text = buf_new();
-    ref->file = reader_file(r, where, name, &text);
+    ref->file = reader_file(r, reader_in(r, "reference", key), name, &text);
     ref->text = buf_keep(&text, r->t->arena);
     return ref->file != NULL;
 }
 
-static bool read_c(const TemplateReader *r, const json_t *json)
+static bool read_arguments(const TemplateReader *r, const json_t *json)
 {
-    static const char *const known[] = {"c", "function", "arguments", NULL};
-    const char *name = NULL;
-    TemplateReference *ref = &r->t->reference;
-    return reader_keys(r, "reference", json, known) &&
-           reader_text(r, "reference", json, "c", true, &name) &&
-           reader_text(r, "reference", json, "function", true, &ref->launch.kernel) &&
-           reader_kernel(r, "reference.function", ref->launch.kernel, false) &&
-           reader_arg_names(r, "reference.arguments", json_object_get(json, "arguments"),
-                            &ref->launch) &&
-           read_reference_file(r, "reference.c", name);
+    return reader_arg_names(r, "reference.arguments", json_object_get(json, "arguments"),
+                            &r->t->reference.launch);
 }
 
-// What judges in place of a comparison: a function of a file, or a command.
-static bool read_judge(const TemplateReader *r, const json_t *json)
+// A function of a file, which makes the outputs or judges in place of a comparison.
+static bool read_function(const TemplateReader *r, const json_t *json)
 {
-    static const char *const known[] = {"judge", "c", "arguments", NULL};
-    const char *name = NULL;
     TemplateReference *ref = &r->t->reference;
-    return reader_keys(r, "reference", json, known) &&
-           reader_text(r, "reference", json, "judge", true, &ref->launch.kernel) &&
-           reader_text(r, "reference", json, "c", true, &name) &&
-           reader_kernel(r, "reference.judge", ref->launch.kernel, false) &&
-           reader_arg_names(r, "reference.arguments", json_object_get(json, "arguments"),
-                            &ref->launch) &&
-           read_reference_file(r, "reference.c", name) &&
-           (strstr(ref->text, ref->launch.kernel) ||
-            reader_wrong(r, "reference.judge", "there is no `%s` in %s", ref->launch.kernel,
-                         name));
+    const bool judges = ref->kind == REFERENCE_JUDGE;
+    const char *key = judges ? "judge" : "function",
+               *where = reader_in(r, "reference", key);
+    return reader_text(r, "reference", json, key, true, &ref->launch.kernel) &&
+           reader_kernel(r, where, ref->launch.kernel, false) && read_arguments(r, json) &&
+           read_reference_file(r, json, "c") &&
+           (!judges || strstr(ref->text, ref->launch.kernel) ||
+            reader_wrong(r, where, "there is no `%s` in %s", ref->launch.kernel,
+                         json_string_value(json_object_get(json, "c"))));
 }
 
 static bool read_command(const TemplateReader *r, const json_t *json)
 {
-    static const char *const known[] = {"command", "arguments", NULL};
-    TemplateReference *ref = &r->t->reference;
-    return reader_keys(r, "reference", json, known) &&
-           reader_text(r, "reference", json, "command", true, &ref->command) &&
-           reader_arg_names(r, "reference.arguments", json_object_get(json, "arguments"),
-                            &ref->launch);
+    return reader_text(r, "reference", json, "command", true, &r->t->reference.command) &&
+           read_arguments(r, json);
 }
 
 static bool read_kernel(const TemplateReader *r, const json_t *json)
 {
-    static const char *const known[] = {"file",  "kernel",    "global", "groups",
-                                        "local", "arguments", "shared", NULL};
-    const char *name = NULL;
-    return reader_keys(r, "reference", json, known) &&
-           reader_text(r, "reference", json, "file", true, &name) &&
-           reader_launch(r, "reference", json, &r->t->reference.launch) &&
-           read_reference_file(r, "reference.file", name);
+    return reader_launch(r, "reference", json, &r->t->reference.launch) &&
+           read_reference_file(r, json, "file");
 }
 
 static bool read_program(const TemplateReader *r, const json_t *json)
 {
-    static const char *const known[] = {"fw", NULL};
-    const char *name = NULL;
-    return reader_keys(r, "reference", json, known) &&
-           reader_text(r, "reference", json, "fw", true, &name) &&
-           read_reference_file(r, "reference.fw", name);
+    return read_reference_file(r, json, "fw");
 }
 
 bool reader_expected(const TemplateReader *r, const char *where, const char *name,
@@ -99,9 +78,6 @@ static bool read_values(const TemplateReader *r, const json_t *json)
     const char *name;
     json_t *given;
     json_t *values = json_object_get(json, "values");
-    static const char *const known[] = {"values", NULL};
-    if (!reader_keys(r, "reference", json, known))
-        return false;
     if (!json_is_object(values))
         return reader_wrong(r, "reference.values", "expected {\"OUTPUT\": VALUES}");
     json_object_foreach(values, name, given)
@@ -138,10 +114,7 @@ static bool read_files(const TemplateReader *r, const json_t *json)
 
 static bool read_reference_point(const TemplateReader *r, const json_t *json)
 {
-    static const char *const known[] = {"point", NULL};
     r->t->reference.point = json_object_get(json, "point");
-    if (!reader_keys(r, "reference", json, known))
-        return false;
     return json_is_object(r->t->reference.point) ||
            reader_wrong(r, "reference.point", "expected an object of names and values");
 }
@@ -152,14 +125,18 @@ bool reader_reference(const TemplateReader *r, const json_t *json)
         const char *key;
         ReferenceKind kind;
         bool (*read)(const TemplateReader *r, const json_t *json);
-    } forms[] = {{"judge", REFERENCE_JUDGE, read_judge},
-                 {"command", REFERENCE_JUDGE, read_command},
-                 {"c", REFERENCE_C, read_c},
-                 {"file", REFERENCE_KERNEL, read_kernel},
-                 {"fw", REFERENCE_FW, read_program},
-                 {"values", REFERENCE_VALUES, read_values},
-                 {"npy", REFERENCE_VALUES, read_files},
-                 {"point", REFERENCE_POINT, read_reference_point}};
+        const char *known[8];
+    } forms[] = {{"judge", REFERENCE_JUDGE, read_function, {"judge", "c", "arguments"}},
+                 {"command", REFERENCE_JUDGE, read_command, {"command", "arguments"}},
+                 {"c", REFERENCE_C, read_function, {"c", "function", "arguments"}},
+                 {"file",
+                  REFERENCE_KERNEL,
+                  read_kernel,
+                  {"file", "kernel", "global", "groups", "local", "arguments", "shared"}},
+                 {"fw", REFERENCE_FW, read_program, {"fw"}},
+                 {"values", REFERENCE_VALUES, read_values, {"values"}},
+                 {"npy", REFERENCE_VALUES, read_files, {"npy"}},
+                 {"point", REFERENCE_POINT, read_reference_point, {"point"}}};
     if (!json)
         return true;
     if (json_is_string(json) && strcmp(json_string_value(json), "none") == 0) {
@@ -171,7 +148,8 @@ bool reader_reference(const TemplateReader *r, const json_t *json)
         if (json_object_get(json, forms[i].key)) {
             r->t->reference.kind = forms[i].kind;
             r->t->reference.given = true;
-            return forms[i].read(r, json);
+            return reader_keys(r, "reference", json, forms[i].known) &&
+                   forms[i].read(r, json);
         }
     return reader_wrong(r, "reference",
                         "expected one of c, file (a kernel), fw, values, npy, point, judge "

@@ -7,6 +7,37 @@
 
 #include <string.h>
 
+// Setting parameters --------------------------------------------------------------------
+
+static void set_all(const Derivation *d, Point *point, const char *format, va_list args)
+{
+    char text[256], *rest = text;
+    vsnprintf(text, sizeof text, format, args);
+    for (char *name; (name = strsep(&rest, "="));)
+        space_set(d->space, point, name, strsep(&rest, " "));
+}
+
+void set_values(const Derivation *d, Point *point, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_all(d, point, format, args);
+    va_end(args);
+}
+
+bool try_values(const Derivation *d, Point *point, const char *format, ...)
+{
+    Point tried = *point;
+    va_list args;
+    va_start(args, format);
+    set_all(d, &tried, format, args);
+    va_end(args);
+    if (!space_valid(d->space, &tried))
+        return false;
+    *point = tried;
+    return true;
+}
+
 // The plain point -----------------------------------------------------------------------
 
 void derive_plain(const Derivation *d, Point *point)

@@ -808,35 +808,6 @@ bool set_number(const Derivation *d, Point *point, const char *name, int64_t val
     return space_set(d->space, point, name, text);
 }
 
-static void set_all(const Derivation *d, Point *point, const char *format, va_list args)
-{
-    char text[256], *rest = text;
-    vsnprintf(text, sizeof text, format, args);
-    for (char *name; (name = strsep(&rest, "="));)
-        space_set(d->space, point, name, strsep(&rest, " "));
-}
-
-void set_values(const Derivation *d, Point *point, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    set_all(d, point, format, args);
-    va_end(args);
-}
-
-bool try_values(const Derivation *d, Point *point, const char *format, ...)
-{
-    Point tried = *point;
-    va_list args;
-    va_start(args, format);
-    set_all(d, &tried, format, args);
-    va_end(args);
-    if (!space_valid(d->space, &tried))
-        return false;
-    *point = tried;
-    return true;
-}
-
 void constrain(Derivation *d, Diags *diags, const char *format, ...)
 {
     va_list args;

@@ -153,7 +153,7 @@ passes "one part" "$FOREWARP" eval boost "$tmp/one.table" --json "$tmp/j"
 holds "which nothing predicts" "$tmp/j" 'set(j["predicted"]) == {None}'
 for wrong in 's/\[0, 1,/[-1, 1,/' 's/, 7\]/]/' 's/\[0, 1,/[0, "1",/' 's/^\[/{/' 's/.*/[[0, 1]]/'; do
     sed "$wrong" "$tmp/line.table" >"$tmp/bad.table"
-    fails 1 "no table of numbers" "$FOREWARP" eval boost "$tmp/bad.table"
+    fails 2 "no table of numbers" "$FOREWARP" eval boost "$tmp/bad.table"
 done
 fails 2 "is not for a table of numbers" "$FOREWARP" eval boost "$tmp/line.table" --features all
 fails 2 "is not for" "$FOREWARP" explore examples/scal.fw -s N=64 --unchecked -n 2 -q --csv -

@@ -228,34 +228,26 @@ void stream_open(Stream *s)
 
 // Reading -----------------------------------------------------------------------------
 
-// What a is where the maximum or minimum that is term i of it is either of its two: x and
-// y; false: the term is neither. least: a is the smaller one.
-static bool either_of(ArithCtx *c, const Arith *a, int i, const Arith **x, const Arith **y,
-                      bool *least)
-{
-    const ArithTerm *term = a->kind == A_SUM ? &a->term[i] : &a->self;
-    const Arith *part = term->arg;
-    const int64_t k = term->coef;
-    if ((part->kind != A_MIN && part->kind != A_MAX) || (k != 1 && k != -1))
-        return false;
-    const Arith *rest = arith_sub(c, a, arith_mulc(c, part, k));
-    *x = arith_add(c, rest, arith_mulc(c, part->term[0].arg, k));
-    *y = arith_add(c, rest, arith_mulc(c, part->term[1].arg, k));
-    *least = (part->kind == A_MIN) == (k > 0);
-    return true;
-}
-
 // a - b, with b taken off what is in a maximum or a minimum, so that its range is narrow.
 static const Arith *distance(ArithCtx *c, const Arith *a, const Arith *b)
 {
-    const Arith *x, *y;
-    bool least;
-    for (int i = 0, terms = a->kind == A_SUM ? a->n : 1; i < terms; i++)
-        if (either_of(c, a, i, &x, &y, &least)) {
-            x = distance(c, x, b);
-            y = distance(c, y, b);
-            return least ? arith_min(c, x, y) : arith_max(c, x, y);
-        }
+    for (int i = 0; a->kind == A_SUM && i < a->n; i++) {
+        const Arith *part = a->term[i].arg;
+        int64_t k = a->term[i].coef;
+        if ((part->kind != A_MIN && part->kind != A_MAX) || (k != 1 && k != -1))
+            continue;
+        const Arith *rest = arith_sub(c, a, arith_mulc(c, part, k));
+        const Arith *x = arith_add(c, rest, arith_mulc(c, part->term[0].arg, k));
+        const Arith *y = arith_add(c, rest, arith_mulc(c, part->term[1].arg, k));
+        x = distance(c, x, b);
+        y = distance(c, y, b);
+        return (part->kind == A_MIN) == (k > 0) ? arith_min(c, x, y) : arith_max(c, x, y);
+    }
+    if (a->kind == A_MIN || a->kind == A_MAX) {
+        const Arith *x = distance(c, a->term[0].arg, b);
+        const Arith *y = distance(c, a->term[1].arg, b);
+        return a->kind == A_MIN ? arith_min(c, x, y) : arith_max(c, x, y);
+    }
     return arith_sub(c, a, b);
 }
 
@@ -366,15 +358,19 @@ enum { SPLIT_MAX = 32 };
 // other is negative anyway.
 static int split_cond(ArithCtx *c, const Arith *t, const Arith **cond, int n)
 {
-    const Arith *x, *y;
     int64_t lo, hi_x, hi_y;
-    bool least;
     if (arith_nonneg(c, t) || n == SPLIT_MAX)
         return n;
+    const ArithTerm *term = t->kind == A_SUM ? t->term : &t->self;
     for (int i = 0, terms = t->kind == A_SUM ? t->n : 1; i < terms; i++) {
-        if (!either_of(c, t, i, &x, &y, &least))
+        const Arith *part = term[i].arg;
+        int64_t k = term[i].coef;
+        if ((part->kind != A_MIN && part->kind != A_MAX) || (k != 1 && k != -1))
             continue;
-        if (least)
+        const Arith *rest = arith_sub(c, t, arith_mulc(c, part, k));
+        const Arith *x = arith_add(c, rest, arith_mulc(c, part->term[0].arg, k));
+        const Arith *y = arith_add(c, rest, arith_mulc(c, part->term[1].arg, k));
+        if ((part->kind == A_MIN) == (k > 0))
             return split_cond(c, y, cond, split_cond(c, x, cond, n));
         arith_range(c, x, &lo, &hi_x);
         arith_range(c, y, &lo, &hi_y);

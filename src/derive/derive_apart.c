@@ -96,6 +96,23 @@ static bool keeps_long_prefix(const DeriveWalk *w, const Expr *map)
            chain_scan_bytes(map) > most;
 }
 
+// What is folded or gone through beside a prefix that a map reads gets a name, so that the
+// prefix needs none.
+static bool name_beside(DeriveWalk *w, Path at)
+{
+    const int64_t args[] = {INNER_MOST + 1, 1};
+    const Expr *expr = walk_node(w, at), *map = under_turn(expr), *scan = scan_read(map);
+    Path in = walk_below(w, map != expr ? walk_below(w, at, 0) : at, 0);
+    for (int i = 0; scan && scan != map && i < map->arg[0]->narg; i++)
+        if (map->arg[0]->arg[i] != scan &&
+            walk_apply(w, RULE_NAME_FOLD, walk_below(w, in, i), args, 2)) {
+            for (; in.n >= at.n; in.n--)
+                walk_apply_plain(w, RULE_LET_OUT, in);
+            return true;
+        }
+    return false;
+}
+
 // What each value of a chain folds or goes through before gets a name, but for a prefix
 // that it reads element by element.
 static void name_within(DeriveWalk *w, Path at)
@@ -104,8 +121,9 @@ static void name_within(DeriveWalk *w, Path at)
     while (!w->deep) {
         const Expr *expr = walk_node(w, at);
         const bool let = expr->kind == E_LET;
-        const bool named = !lone_scan(under_turn(let ? expr->arg[0] : expr)) &&
-                           walk_apply(w, RULE_NAME_FOLD, at, args, 2);
+        const bool named =
+            !lone_scan(under_turn(let ? expr->arg[0] : expr)) &&
+            (name_beside(w, at) || walk_apply(w, RULE_NAME_FOLD, at, args, 2));
         if (!named && !let)
             return;
         at = walk_below(w, at, 1);

@@ -585,6 +585,18 @@ static bool is_before_product(const Expr *let)
            has_product(let->arg[1]);
 }
 
+// Takes a chain apart that a group has no room for, or that a product is within.
+static bool parts_chain(DeriveWalk *w, Path at)
+{
+    if (is_for_items(walk_node(w, at)) || !derive_part_chain(w, at))
+        return false;
+    w->listed = true;
+    derive_result_apart(w, walk_below_lets(w, at));
+    hoist_folds(w, at, true, false);
+    normal_at(w, at, true);
+    return true;
+}
+
 static void normal_map(DeriveWalk *w, Path at, bool host)
 {
     if (host)
@@ -593,13 +605,8 @@ static void normal_map(DeriveWalk *w, Path at, bool host)
     while (!w->deep && is_before_product(walk_node(w, function)) &&
            walk_apply_plain(w, RULE_LET_INLINE, function))
         ;
-    if (host && !is_for_items(walk_node(w, at)) && derive_part_chain(w, at)) {
-        w->listed = true;
-        derive_result_apart(w, walk_below_lets(w, at));
-        hoist_folds(w, at, true, false);
-        normal_at(w, at, true);
+    if (host && parts_chain(w, at))
         return;
-    }
     index_product(w, at);
     if (host && !is_kept(walk_node(w, at), &w->axes))
         at = join_rows(w, join_outer(w, at));
@@ -621,6 +628,8 @@ static void normal_map(DeriveWalk *w, Path at, bool host)
     lets_out(w, body);
     if (names_scan(walk_node(w, body)) && walk_apply_plain(w, RULE_LET_INLINE, body))
         normal_at(w, body, false);
+    if (fused && host && parts_chain(w, at))
+        return;
     derive_turn_result(w, walk_below_lets(w, body));
     find_product(w, at);
     if (host)

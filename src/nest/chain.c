@@ -484,8 +484,11 @@ int64_t shared_fold_bytes(const Expr *expr)
 
 const Expr *lone_scan(const Expr *expr)
 {
-    const Expr *scan = scan_read(expr);
-    return scan && !link_within(scan, INNER_MOST + 1) ? scan : NULL;
+    const Expr *scan = scan_read(expr), *in = scan && scan != expr ? expr->arg[0] : scan;
+    bool alone = scan && !link_within(scan, INNER_MOST + 1);
+    for (int i = 0; alone && is_zip(in, 1) && i < in->narg; i++)
+        alone = in->arg[i] == scan || !link_within(in->arg[i], INNER_MOST + 1);
+    return alone ? scan : NULL;
 }
 
 int64_t scan_row_length(const Expr *map)

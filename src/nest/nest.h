@@ -84,8 +84,8 @@ int64_t fold_elem_bytes(const Expr *expr); // of a fold that keeps its order; 0:
 int64_t
 scan_elem_bytes(const Expr *expr); // of a prefix that items may share; 0: it is none
 int64_t shared_fold_bytes(const Expr *expr); // of a fold's result; 0: items do not share it
-// As scan_read, of which no other long fold or prefix is a part: each part of it would make
-// all of that again.
+// As scan_read, of which no other long fold or prefix is a part, nor is one beside it: each
+// part of it would make all of that again.
 const Expr *lone_scan(const Expr *expr);
 int64_t scan_row_length(const Expr *map); // of prefixes of rows; 0: it is no map of them
 // What a group must have in local memory, whether it holds what it makes or not.

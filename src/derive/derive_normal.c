@@ -881,6 +881,7 @@ void derive_normalise(DeriveWalk *w, Path at)
 {
     rewrite_all(w, at, names_arrays, tuple_apart);
     rewrite_all(w, at, is_nest, fold_choice);
+    derive_scans(w, at);
     if (!at.n)
         derive_name_results(w);
     w->axes.n = 0;

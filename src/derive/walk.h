@@ -99,6 +99,9 @@ bool folds_again(DeriveWalk *w, bool windows);
 // layout of one?
 bool is_costly(const Expr *expr);
 
+// derive_scans.c: recurrences below a position become prefixes that items share.
+void derive_scans(DeriveWalk *w, Path at);
+
 // derive_places.c: dimensions of maps and arrays within one another.
 int nest_depth(const Expr *expr);
 // Nests of more maps than work-items have dimensions: the outermost two become one, again

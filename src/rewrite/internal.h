@@ -123,6 +123,8 @@ bool adds_up_others(const Expr *f);
 bool is_operation(const Expr *reduce);
 // Notes what is known of the folds and prefixes of an expression.
 void note_laws(Ir *ir, Expr *expr);
+// Folds by the function of this one are by parts: no trial is needed.
+void know_parts(Rewrite *rw, const Expr *fold);
 // hoist.c: what is bound between an expression and the place that is looked at, innermost
 // first.
 typedef struct Bound Bound;

@@ -276,6 +276,7 @@ struct FoldLaw {
     Pattern pattern;
     const Expr *start, *sample; // sample: what makes an element of scalars; NULL: unknown
     bool parts;
+    bool known; // for all patterns, and not tried
 };
 
 // Tries whether it folds by parts.
@@ -296,9 +297,16 @@ bool folds_by_parts(const Expr *fold)
     if (!expr_is(fold, P_REDUCE) && !expr_is(fold, P_SCAN))
         return false;
     const FoldLaw *law = fold->fun->law;
-    bool told =
-        law && law->pattern == fold->pattern && expr_equal(law->start, fold->arg[0]);
+    bool told = law && (law->known || law->pattern == fold->pattern) &&
+                expr_equal(law->start, fold->arg[0]);
     return told ? law->parts : try_parts(fold, law ? law->sample : NULL);
+}
+
+void know_parts(Rewrite *rw, const Expr *fold)
+{
+    fold->fun->law =
+        NEW_OF(rw->ir->arena, FoldLaw, .pattern = fold->pattern,
+               .start = copy_of(rw, fold->arg[0]), .parts = true, .known = true);
 }
 
 // What a program folds ------------------------------------------------------------------

@@ -218,6 +218,14 @@ static const struct {
      "b.0 * "
      "a.1 + b.1), (1.0, 0.0), map(\\v -> (0.5 * v, v), r))), x)",
      RULE_SCAN_SPLIT},
+    {"def p(x: [90][9000]float) = map(scan(\\y v -> 0.9 * y + v, 0.0), x)",
+     RULE_SCAN_AFFINE},
+    {"def p(x: [90][9000]float) = map(scan(\\y v -> 0.9 * y + v, 0.0), x)",
+     RULE_SCAN_SPLIT},
+    {"def p(x: [9000][90]float) = map(\\r -> zip(scan(+, 0.0, r), gather(\\i -> 8999 - i, "
+     "scan(\\y v -> 0.9 * y + v, 0.0, gather(\\i -> 8999 - i, r)))) |> map(-), "
+     "transpose(x))",
+     RULE_MAP_FISSION_LET},
     {"def p(x: [100000]float) = map(-, zip(x, scan(+, 0, x)))", RULE_SCAN_SPLIT},
     // Suffixes are prefixes of what is read from its end.
     {"def p(x: [4][100000]float) = map(\\r -> gather(\\i -> 99999 - i, scan(+, 0, "

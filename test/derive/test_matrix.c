@@ -126,12 +126,12 @@ static const Case cases[] = {
      40, 144, 32, "lx=8 ly=8 mx=2 my=4 stage=16 stages=2 fold=group", MATH_STANDARD},
     // Strips of rows: the last row and column are no group's and no strip's last, and are;
     // a column less than the row has; two results; rows in batches.
-    {"def f(a: [M][N]float) = a |> map(\\r -> r |> scan(\\y x -> 0.9 * y + x, 0.0))", 37,
-     131, 1, "lx=32 strip=16 stages=3", MATH_STANDARD},
-    {"def f(a: [M][N]float) = a |> map(\\r -> r |> scan(\\y x -> 0.9 * y + x, 0.0))", 64,
-     128, 1, "lx=32 strip=32 stages=4", MATH_STANDARD},
+    {"def f(a: [M][N]float) = a |> map(\\r -> r |> scan(\\y x -> abs(0.9 * y + x), 0.0))",
+     37, 131, 1, "lx=32 strip=16 stages=3", MATH_STANDARD},
+    {"def f(a: [M][N]float) = a |> map(\\r -> r |> scan(\\y x -> abs(0.9 * y + x), 0.0))",
+     64, 128, 1, "lx=32 strip=32 stages=4", MATH_STANDARD},
     {"def f(a: [M][N]double, b: [M][N]double) = zip(a, b) |> map(\\t -> zip(t.0, t.1) |> "
-     "scan(\\y x -> x.1 * y + x.0, double(0)) |> take(N - 1) |> pad(1, 0, double(0)))",
+     "scan(\\y x -> abs(x.1 * y + x.0), double(0)) |> take(N - 1) |> pad(1, 0, double(0)))",
      33, 75, 1, "lx=8 strip=16 stages=2", MATH_STANDARD},
     {"def f(a: [M][N]float) = a |> map(\\r -> r |> scan(\\(n, m) x -> (n + 1, m + (x - m) "
      "/ (float(n) + 1)), (0, 0.0)) |> map(\\(n, m) -> (m, m * float(n))))",
@@ -141,8 +141,9 @@ static const Case cases[] = {
      3, 90, 5, "lx=4 strip=32 stages=3", MATH_STANDARD},
     // Rows that are gone through from their end: elimination and substitution, of which the
     // one reads what the other stored; rows that are moved, beside prefixes from the front.
-    {"def f(a: [M][N]float) = a |> map(\\r -> gather(\\i -> N - 1 - i, scan(\\y x -> 0.9 * "
-     "y + x, 0.0, gather(\\i -> N - 1 - i, r))))",
+    {"def f(a: [M][N]float) = a |> map(\\r -> gather(\\i -> N - 1 - i, scan(\\y x -> "
+     "abs(0.9 "
+     "* y + x), 0.0, gather(\\i -> N - 1 - i, r))))",
      37, 131, 1, "lx=32 strip=16 stages=3", MATH_STANDARD},
     {"def f(a: [M][N]double) = a |> map(\\r -> let e = r |> scan(\\s x -> (1 / (4 - s.0), "
      "(x "
@@ -152,12 +153,29 @@ static const Case cases[] = {
     {"def f(a: [M][N]float) = a |> map(\\r -> let b = gather(\\i -> N - 1 - i, "
      "zip(gather(\\i -> N - 1 - i, r), r |> gather(\\i -> N - 1 - i) |> pad(2, 0, 0) |> "
      "take(N)) |> "
-     "scan(\\y x -> 0.5 * y + x.0 - x.1, 0.0)) in zip(r |> scan(\\y x -> 0.25 * y + x, "
+     "scan(\\y x -> abs(0.5 * y + x.0 - x.1), 0.0)) in zip(r |> scan(\\y x -> abs(0.25 * y "
+     "+ x), "
      "0.0), b) |> map(+))",
      41, 67, 1, "lx=32 strip=32 stages=2", MATH_STANDARD},
     // One strip holds a whole short row.
     {"def f(a: [M][N]float) = a |> map(\\r -> r |> scan(\\y x -> x + 0.5 * max(y, 0), 0))",
      41, 20, 1, "lx=8 strip=32 stages=2", MATH_STANDARD},
+    // Recurrences of few rows, from their end and beside others: prefixes of pairs, and of
+    // six numbers, by groups, in parts and along columns.
+    {"def f(a: [M][N]float) = a |> map(\\r -> zip(r |> scan(\\y x -> y + 0.1 * (x - y), "
+     "r[0]), "
+     "gather(\\i -> N - 1 - i, scan(\\y x -> 0.5 * y - x, 0.0, gather(\\i -> N - 1 - i, "
+     "r)))) "
+     "|> map(+))",
+     5, 311, 16, "lx=32 fold=group lanes=2", MATH_STANDARD},
+    {"def f(a: [M]float) = a |> scan(\\s x -> (0.9 * s.0 - 0.2 * s.1 + x, s.0), (1.0, "
+     "0.0)) "
+     "|> map(\\s -> s.0)",
+     3001, 1, 16, "lx=32 share=4 prefix=lookback", MATH_STANDARD},
+    {"def f(a, b: [M][N]double) = transpose(zip2(a, b)) |> map(\\c -> scan(\\y (u, v) -> "
+     "if u > "
+     "v then (y + u) / 2 else v - y / 4, double(1), c)) |> transpose",
+     301, 33, 16, "lx=32 parts=16 prefix=lookback", MATH_STANDARD},
     // One pass: a part more than blocks of parts have, of words and of pairs of words;
     // rows; and columns, whose items hold their part, or read it twice.
     {"def f(a: [M * 131 + 5]float) = a |> scan(+, 0.0)", 33, 1, 64,

@@ -529,6 +529,29 @@ static const Instance instances[] = {
      ""},
     {"scanShift", "def p(x: [N]float) = pad(1, 0, -9.0, take(1, scan(max, -9.0, x)))",
      "root", ""},
+    {"scanAffine", "def p(x: [N]int) = scan(\\h c -> h * 31 + c, 7, x)", "root", ""},
+    {"scanAffine", "def p(x: [N]int) = scan(\\y v -> float(v) - y, 1, x)", "root", ""},
+    {"scanAffine",
+     "def p(x: [N]int) = scan(\\y v -> let k = double(v) * 2 in let d = k - y in y + d / "
+     "2, "
+     "0.5, x)",
+     "root", ""},
+    {"scanAffine",
+     "def p(x, y: [N]int) = scan(\\s (u, v) -> if v % 3 == 0 then u else -(s - u) * v, 2, "
+     "zip(x, y))",
+     "root", ""},
+    {"scanAffine",
+     "def p(x: [N][M]int) = map(\\r -> scan(\\y v -> if v > 0 then float(v) - y else 2 * "
+     "y, "
+     "float(r[0]), r), x)",
+     "f", ""},
+    {"scanAffine",
+     "def p(x: [N]int) = scan(\\s v -> let y = 2 * s.0 - s.1 + double(v) in (y, s.0), "
+     "(1.0, "
+     "0.0), x)",
+     "root", ""},
+    {"scanAffine", "def p(x: [N]int) = scan(\\s v -> (s.0 + s.1, mix(s.1, v)), (1, 2), x)",
+     "root", ""},
     {"scanAsMap", "def p(x: [N]float) = scan(soft, 1, x)", "root", ""},
     {"scanLcl", "def p(x: [N][M]int) = mapWrg0(\\r -> scan(+, 0, r), x)", "f", "12358"},
     {"scanLcl", "def p(x: [3][300]int) = mapWrg0(\\r -> scan(+, 0, r), x)", "f", "789"},

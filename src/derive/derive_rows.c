@@ -444,7 +444,7 @@ static bool hold_in_group(DeriveWalk *w, Path at)
 }
 
 // A product of all elements with a matrix that they share is a stage of its own, and so is
-// what a group holds before it.
+// what a group holds before it, if the function goes on from there.
 static bool part_at_shared(DeriveWalk *w, Path at)
 {
     const Path body = walk_below(w, at, CHILD_FUN);
@@ -452,6 +452,7 @@ static bool part_at_shared(DeriveWalk *w, Path at)
         return false;
     const Rewriter before = rewriter_hold(&w->r);
     bool ok = settle_arrays(w, body) &&
+              !is_result(walk_node(w, body)->arg[1], walk_node(w, body)->param) &&
               expr_mentions(walk_node(w, body)->arg[0], walk_node(w, at)->fun->params[0]);
     while (ok && !w->deep && shared_stage(walk_node(w, at)) > 1)
         ok = walk_apply_plain(w, RULE_LET_IN, body);

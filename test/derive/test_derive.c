@@ -315,6 +315,9 @@ static const struct {
      "map(\\q -> "
      "reduce(+, 0.0, map(\\t -> abs(t.0 - t.1), zip(r, q))), y)), x)",
      RULE_FOLD_SPLIT},
+    {"def p(x: [999][70]float, k: [70][70]float) = map(\\r -> iterate(3, \\d -> array(70, "
+     "\\j -> reduce(max, 0, array(70, \\i -> d[i] + k[i][j]))), r), x)",
+     RULE_ITERATE_ROWS},
     {"def p(x: [50][100][70]float) = zip3(x, x |> map(transpose) |> map2(scan(+, 0)) "
      "|> "
      "map(transpose)) |> map3(+)",

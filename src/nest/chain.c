@@ -134,10 +134,10 @@ static bool is_cheap(const Expr *array)
 
 // Does a let name arrays of known lengths that a loop changes, or that are made and read
 // again? The items of a group make them together, and all of them read them. (An item makes
-// and keeps small ones.)
-static bool names_held(const Expr *let)
+// and keeps small ones, unless one of them takes too much work.)
+static bool names_held(const Expr *let, int64_t small)
 {
-    if (let->kind != E_LET || array_scalars(let->arg[0]->type) <= SMALL_MOST)
+    if (let->kind != E_LET || array_scalars(let->arg[0]->type) <= small)
         return false;
     const Expr *given = expr_behind_lets(let->arg[0]), *value = under_views(given);
     return is_group_loop(value) || expr_is(given, P_SCATTER) ||
@@ -148,9 +148,10 @@ static bool names_held(const Expr *let)
 // Elements of the longest that a body names; 0: there is none.
 static int64_t held_length(const Expr *body)
 {
+    const int64_t small = expr_find(body, is_large_work, NULL) ? 1 : SMALL_MOST;
     int64_t most = 0;
     for (; body->kind == E_LET; body = body->arg[1])
-        if (names_held(body))
+        if (names_held(body, small))
             most = MAX(most, array_scalars(body->arg[0]->type));
     return most;
 }
@@ -179,7 +180,7 @@ static bool is_own(const OwnNames *own, const Param *param)
 static bool is_matrix(const Expr *expr, const void *none)
 {
     enum { MATRIX_LEAST = 257 };
-    return expr->kind == E_PARAM && type_depth(expr->type) > 1 &&
+    return is_name(expr) && type_depth(expr->type) > 1 &&
            array_is_large(expr->type, MATRIX_LEAST);
 }
 
@@ -192,8 +193,8 @@ bool folds_matrix(const Expr *value)
 static bool is_shared_matrix(const Expr *expr, const void *names)
 {
     const OwnNames *own = names;
-    return is_matrix(expr, NULL) && !is_own(own, expr->param) &&
-           !expr_find(own->map->fun, expr_binds, expr->param);
+    const Param *name = is_matrix(expr, NULL) ? expr_behind_gets(expr)->param : NULL;
+    return name && !is_own(own, name) && !expr_find(own->map->fun, expr_binds, name);
 }
 
 // Is it a product of matrices that are large enough for items to have several of its rows
@@ -674,11 +675,22 @@ int64_t steps_words(const Expr *e, bool steps)
     return bytes + (loop ? times_written(e) : 1) * MIN(within, BYTES_MOST);
 }
 
+// The bytes of an element of what a map is given, but for what many have in common, and no
+// group has room for.
+static int64_t given_bytes(const Expr *in)
+{
+    const int64_t all = bytes_of(in->type->elem);
+    int64_t bytes = 0;
+    for (int i = 0; is_zip(in, 1) && i < in->narg; i++)
+        bytes += given_bytes(in->arg[i]);
+    return is_zip(in, 1) ? bytes : all > ROW_BYTES_MOST && repeats(in) ? 0 : all;
+}
+
 int64_t chain_bytes(const Expr *map)
 {
     map = chain_map(map);
     HeldArrays held = {{map->fun->params[0]}, 1};
-    return bytes_of(map->arg[0]->type->elem) + group_bytes(map->fun->arg[0], true, &held);
+    return given_bytes(map->arg[0]) + group_bytes(map->fun->arg[0], true, &held);
 }
 
 int64_t chain_scan_bytes(const Expr *map)

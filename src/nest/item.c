@@ -60,10 +60,27 @@ static bool has_kept_array(const Expr *expr, const void *none)
     return is_kept_array(expr) || is_loop_of_arrays(expr);
 }
 
+// Is it looked up at a place that is computed, or read?
+static bool looks_somewhere(const Expr *expr, const void *none)
+{
+    return expr->kind == E_AT && (expr_find(expr->arg[1], is_work, NULL) ||
+                                  expr_find(expr->arg[1], expr_is_at, NULL));
+}
+
+bool is_large_work(const Expr *expr, const void *none)
+{
+    enum { TERMS_MOST = 2048 };
+    expr = under_views(expr_behind_lets(expr));
+    return makes_array(expr) &&
+           elements_in(expr->type) * expr_fold_terms(expr->fun) > TERMS_MOST &&
+           expr_find(expr->fun, looks_somewhere, NULL);
+}
+
 // Is it an array, or a fold, that is too long for an item?
 static bool is_long(const Expr *expr, const void *none)
 {
     return nest_is_long(expr, INNER_MOST + 1) || expr_is(expr, P_REDUCEBY) ||
+           is_large_work(expr, NULL) ||
            (makes_array(expr) && elements_in(expr->type) > MADE_MOST) ||
            (expr_is(expr, P_ITERATE) && !is_small(expr->type));
 }

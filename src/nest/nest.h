@@ -97,6 +97,9 @@ bool reads_element(const Expr *expr, const void *param);
 // Does a let name a small array that is computed and read again? A work-item keeps
 // it in registers.
 bool is_kept_array(const Expr *let);
+// Does a short array take so many operations, of what it looks up, that the items of a
+// group share them? Where each item makes one alone, neighbours read far apart.
+bool is_large_work(const Expr *expr, const void *none);
 // Does a map make such arrays for its elements, which are small themselves, and no long
 // ones? Then an item has all of an element.
 bool is_for_items(const Expr *map);

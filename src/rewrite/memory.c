@@ -55,7 +55,8 @@ static Expr *name_row(Rewrite *rw, Expr *body, Expr *part, const Type *type)
 {
     Param *row = fresh(rw, "row");
     Expr *named = with_name(rw, copy_of(rw, body), part, row);
-    bool wanted = type->kind == T_ARRAY && expr_uses(named, row) > 1;
+    bool wanted = type->kind == T_ARRAY && expr_uses(named, row) > 1 &&
+                  type_bytes(type, NULL, NULL) <= ROW_BYTES_MOST;
     return wanted ? expr_let(rw->ir, row, part, named) : body;
 }
 

@@ -117,6 +117,7 @@ const Expr *under_views(const Expr *expr); // what it shows, unless that is a zi
 bool is_row_stage(const Expr *expr, const void *wanted);
 bool is_loop_of_arrays(const Expr *expr);
 bool only_reads(const Expr *array);    // are its elements read elsewhere, and nothing else?
+enum { ROW_BYTES_MOST = 1 << 18 };     // of a row: no group has room for more
 enum { SMALL_MOST = 64 };              // elements of a small array, which an item may have
 bool is_small_array(const Type *type); // of scalars
 // Is a type, or one in a tuple, an array of so many scalars, or of a number not known?

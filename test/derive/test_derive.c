@@ -318,6 +318,11 @@ static const struct {
     {"def p(x: [999][70]float, k: [70][70]float) = map(\\r -> iterate(3, \\d -> array(70, "
      "\\j -> reduce(max, 0, array(70, \\i -> d[i] + k[i][j]))), r), x)",
      RULE_ITERATE_ROWS},
+    {"def p(q, k, v: [4][4096][64]float) = map(\\q k v -> array(4096, \\i -> let z = "
+     "array(64, \\w -> reduce(+, 0, map(*, zip(q[i], k[max(i + w - 63, 0)])))) in let p = "
+     "map(exp, z) in let s = reduce(+, 0, p) in array(64, \\d -> reduce(+, 0, array(64, "
+     "\\w -> p[w] * v[max(i + w - 63, 0)][d])) / s)), zip(q, k, v))",
+     RULE_REDUCE_LCL},
     {"def p(x: [50][100][70]float) = zip3(x, x |> map(transpose) |> map2(scan(+, 0)) "
      "|> "
      "map(transpose)) |> map3(+)",

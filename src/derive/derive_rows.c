@@ -236,6 +236,17 @@ static bool is_stage_of_lets(const Expr *body, const RowStages *wanted)
            (expr_is(stage, P_REDUCEBY) || expr_mentions(stage->fun, body->param));
 }
 
+// Takes such a function apart. Another name for what it is given would be a copy of that.
+static bool part_lets(DeriveWalk *w, Path at, const RowStages *wanted)
+{
+    const Path body = walk_below(w, at, CHILD_FUN);
+    bool lets = is_stage_of_lets(walk_node(w, body), wanted);
+    while (lets && is_name(walk_node(w, body)->arg[0]) &&
+           walk_apply_plain(w, RULE_LET_INLINE, body))
+        lets = !w->deep && is_stage_of_lets(walk_node(w, body), wanted);
+    return lets && walk_apply_plain(w, RULE_MAP_FISSION_LET, at);
+}
+
 // Bytes of the longest array in a type; -1: not known.
 static int64_t longest_bytes(const Type *type)
 {
@@ -301,6 +312,21 @@ static bool has_fewer(const Expr *map, int64_t most)
     return arith_is_const(map->type->len, &rows) && rows < most;
 }
 
+static bool folds_much(const Expr *expr, const void *none)
+{
+    enum { TERMS_LEAST = 1 << 20 };
+    int64_t n;
+    return is_map(expr) && arith_is_const(expr->type->len, &n) &&
+           n * expr_fold_terms(expr->fun) >= TERMS_LEAST;
+}
+
+// Are there fewer rows than groups that run at once, and more work in each than a group
+// should do alone? Then many groups share each array of a row.
+static bool wants_groups(const DeriveWalk *w, const Expr *map)
+{
+    return !w->cpu && has_fewer(map, w->units) && expr_find(map->fun, folds_much, NULL);
+}
+
 // What is to be stored for each row. A row that a group holds, and goes through again,
 // needs no memory beyond that; the folds of rows that it does not hold are shared by groups
 // if there are fewer rows than groups that run at once.
@@ -316,7 +342,7 @@ static RowStages stages_wanted(const DeriveWalk *w, const Expr *map)
     int64_t bytes = given_bytes(map);
     if (few && bytes >= 0)
         bytes = MAX(bytes, named_bytes(map));
-    const bool held = bytes >= 0 && bytes <= w->room && !steps;
+    const bool held = bytes >= 0 && bytes <= w->room && !steps && !wants_groups(w, map);
     const bool again = !held || !folds_row(map->fun->arg[0]) ||
                        has_rows(type_elem(map->arg[0]->type, map->dims));
     return (RowStages){
@@ -431,7 +457,7 @@ static bool is_loop_alone(const Expr *expr, const void *none)
 // A group that has room for all arrays of an element makes them one after the other.
 static bool hold_in_group(DeriveWalk *w, Path at)
 {
-    if (has_windows(walk_node(w, at)->arg[0]) ||
+    if (has_windows(walk_node(w, at)->arg[0]) || wants_groups(w, walk_node(w, at)) ||
         expr_find(walk_node(w, at)->fun, is_loop_alone, NULL))
         return false;
     const Rewriter before = rewriter_hold(&w->r);
@@ -510,9 +536,7 @@ void derive_stages_of_rows(DeriveWalk *w, Path at)
         return;
     }
     if (part_at_shared(w, at) || walk_apply(w, RULE_HOIST_STAGE, at, args, 4) ||
-        hoist_of_list(w, &at, args) ||
-        (is_stage_of_lets(walk_node(w, at)->fun->arg[0], &wanted) &&
-         walk_apply_plain(w, RULE_MAP_FISSION_LET, at))) {
+        hoist_of_list(w, &at, args) || part_lets(w, at, &wanted)) {
         Path rest = walk_below(w, at, 1);
         walk_apply_plain(w, RULE_ZIP_FLATTEN, rest);
         drop_names(w, walk_below(w, rest, CHILD_FUN));

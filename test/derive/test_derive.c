@@ -193,6 +193,7 @@ static const struct {
     const char *def;
     RuleId rule;
     bool in_order; // the device's groups begin so
+    int units;     // groups that run at once
 } parallel[] = {
     {"def p(x: [100000]float) = scan(+, 0, x)", RULE_SCAN_SPLIT},
     {"def p(x: [100000]float) = scan(+, 0, x)", RULE_SCAN_ONE_PASS, true},
@@ -323,6 +324,10 @@ static const struct {
      "map(exp, z) in let s = reduce(+, 0, p) in array(64, \\d -> reduce(+, 0, array(64, "
      "\\w -> p[w] * v[max(i + w - 63, 0)][d])) / s)), zip(q, k, v))",
      RULE_REDUCE_LCL},
+    {"def p(q: [4][64]float, k, v: [16384][64]float) = map(\\h -> let p = map(\\r -> "
+     "reduce(+, 0, map(*, zip(h, r))), k) in let s = reduce(+, 0, p) in array(64, \\d -> "
+     "reduce(+, 0, array(16384, \\t -> p[t] * v[t][d])) / s), q)",
+     RULE_FOLD_SPLIT, .units = 132},
     {"def p(x: [50][100][70]float) = zip3(x, x |> map(transpose) |> map2(scan(+, 0)) "
      "|> "
      "map(transpose)) |> map3(+)",
@@ -338,6 +343,7 @@ static void test_plain_is_parallel(void **state)
         Opened x;
         DeviceInfo ordered = gpu;
         ordered.in_order = parallel[i].in_order;
+        ordered.compute_units = parallel[i].units;
         open_on(&x, parallel[i].def, &ordered);
         Point point;
         Rewriting steps;

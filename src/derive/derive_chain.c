@@ -446,3 +446,14 @@ bool derive_scan_rows(DeriveWalk *w, Path at)
     const Rewriter before = rewriter_hold(&w->r);
     return rewriter_end(&w->r, &before, scan_rows_in_parts(w, at, part));
 }
+
+bool folds_again(DeriveWalk *w, bool windows)
+{
+    bool changed = false;
+    Path at = walk_below_lets(w, (Path){0});
+    for (int64_t all = windows; at.n > 0;) {
+        at.n--;
+        changed |= walk_apply(w, RULE_FOLD_AGAIN, at, &all, 1);
+    }
+    return changed;
+}

@@ -790,17 +790,6 @@ static void normal_at(DeriveWalk *w, Path at, bool host)
     walk_apply_plain(w, RULE_SCAN_SHIFT, at);
 }
 
-bool folds_again(DeriveWalk *w, bool windows)
-{
-    bool changed = false;
-    Path at = walk_below_lets(w, (Path){0});
-    for (int64_t all = windows; at.n > 0;) {
-        at.n--;
-        changed |= walk_apply(w, RULE_FOLD_AGAIN, at, &all, 1);
-    }
-    return changed;
-}
-
 // Does it look something up where a scalar says, outside of all patterns but as what a fold
 // begins with?
 static bool looks_up(const Expr *expr)

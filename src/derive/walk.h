@@ -92,9 +92,6 @@ Path walk_map_below(DeriveWalk *w,
 // derive_normal.c: the form that the shape of a program is found in, and its points begin
 // with, from a position of the host level on.
 void derive_normalise(DeriveWalk *w, Path at);
-// Folds of the whole find again what maps make that names of the program hold; windows:
-// also what they look at in windows. False: no fold reads such a map.
-bool folds_again(DeriveWalk *w, bool windows);
 // Is it a map that must not be computed again for each element that reads it, or another
 // layout of one?
 bool is_costly(const Expr *expr);
@@ -139,6 +136,9 @@ bool derive_part_chain(DeriveWalk *w, Path at);
 
 // derive_chain.c: a map of a chain of nests; false, and nothing changed, if it is none.
 bool derive_chain(DeriveWalk *w, Path at);
+// Folds of the whole find again what maps make that names of the program hold; windows:
+// also what they look at in windows. False: no fold reads such a map.
+bool folds_again(DeriveWalk *w, bool windows);
 // Is the fold of such a map done in parts?
 bool chain_parts(const DeriveWalk *w, const Expr *map);
 // The folds of parts, by groups whatever the point says.

@@ -231,9 +231,13 @@ static Path derive_items(DeriveWalk *w, const Nest *nest, Path work)
 {
     for (int k = 0; k < nest->dims; k++) {
         int x = nest->dims - 1 - k;
-        int64_t order[] = {k, w->local[x], w->block[x]};
+        int64_t order[] = {k, w->local[x], w->block[x], 0};
+        // If four warps add up together, a lane has two of its warp's 16 rows, eight apart.
+        int64_t of_warps[] = {k, 8, 1, 16};
+        if (x == 1 && w->four_warps && walk_apply(w, RULE_REORDER, work, of_warps, 4))
+            work = walk_below(w, work, 0);
         if (w->cyclic[x] > 1 && w->local[x] > 1 &&
-            walk_apply(w, RULE_REORDER, work, order, 3))
+            walk_apply(w, RULE_REORDER, work, order, 4))
             work = walk_below(w, work, 0);
     }
     if (!nest->one_each && walk_apply(w, RULE_SPLIT_JOIN, work, nest->item, nest->dims))
@@ -257,8 +261,8 @@ static void derive_any_group(DeriveWalk *w, const Nest *nest, Path at)
     for (int k = 0; k < nest->dims; k++) {
         int x = nest->dims - 1 - k;
         int64_t items = length_along(walk_node(w, at)->type, k) / nest->step[k];
-        int64_t order[] = {k, items, w->block[x]};
-        if (w->cyclic[x] > 1 && items > 1 && walk_apply(w, RULE_REORDER, at, order, 3))
+        int64_t order[] = {k, items, w->block[x], 0};
+        if (w->cyclic[x] > 1 && items > 1 && walk_apply(w, RULE_REORDER, at, order, 4))
             at = walk_below(w, at, 0);
     }
     if (walk_apply(w, RULE_SPLIT_JOIN, at, nest->item, nest->dims))
@@ -798,9 +802,10 @@ static DeriveWalk walk_of(const Derivation *d, const Point *point)
         w.block[x] = derive_number(d, point, "b", x);
         w.cyclic[x] = derive_number(d, point, "c", x);
     }
+    w.four_warps = w.matrix && derive_word(d, point, "unit", "group");
     for (int x = 0; x < 2 && w.matrix; x++) {
-        w.block[x] = x == 0 ? 2 : 1; // as fragments are laid out
-        w.cyclic[x] = derive_number(d, point, "m", x);
+        w.block[x] = x == 0 || w.four_warps ? 2 : 1; // as fragments are laid out
+        w.cyclic[x] = derive_number(d, point, "m", x) / (x == 1 ? w.block[x] : 1);
     }
     w.items = d->items ? d->items : w.line;
     w.each = d->items ? d->each : w.lanes;

@@ -689,7 +689,9 @@ int64_t derive_terms(const Derivation *d)
 {
     const Shape *shape = &d->shape;
     const int64_t least = MAX(MAX(prefix_terms(d), shape->windows), keyed_terms(d));
-    if (shape->product || !(shape->reduction || shape->rows || shape->scan))
+    if (shape->product) // the reference adds up parts of it, most points do not
+        return MAX(least, space_find(d->space, "parts") >= 0 ? shape->split : 0);
+    if (!shape->reduction && !shape->rows && !shape->scan)
         return least;
     int64_t terms = expr_fold_terms(d->program->main->body);
     return MAX(least, shape->reduction ? MIN(terms, longest_chain(shape->whole)) : terms);

@@ -36,6 +36,7 @@ typedef struct {
     int64_t steps_room; // and of steps that it makes; more are launched one by one
     int units;          // of the device, which have groups
     bool matrix;        // of fragments, for matrix units
+    bool four_warps;    // which four warps add up together
     bool stream;        // warps walk along the first axis with the rows of all stages
     bool shuffle;       // as in KernelOptions
     bool host;          // items are loops

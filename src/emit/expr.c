@@ -282,14 +282,11 @@ static void put_components(Printer *p, const KExpr *e)
 static int64_t place_of(const TilePlaces *t, int64_t i)
 {
     const int64_t at = i % (t->count * 64), place = t->turned ? at % t->count : at / 64;
-    const int64_t k = t->turned ? at / t->count : at % 64, n = MAX(t->warps / 4, 1);
-    const int64_t s = t->warps
-                          ? (place / 32 % n * (t->groups / 2) + place / (64 * n)) * 64 +
-                                place / 8 % 4 * 16 + place / (32 * n) % 2 * 8 + place % 8
-                          : place;
+    const int64_t k = t->turned ? at / t->count : at % 64;
     return i - at +
-           (t->turned ? s / 64 * 4096 + k * 64 + ((s % 64 / 8 ^ k % 8) * 8) + s % 8
-                      : s * 64 + ((k / 8 ^ s % 8) * 8) + k % 8);
+           (t->turned
+                ? place / 64 * 4096 + k * 64 + ((place % 64 / 8 ^ k % 8) * 8) + place % 8
+                : place * 64 + ((k / 8 ^ place % 8) * 8) + k % 8);
 }
 
 // Does a constant part of an index move its place by as much wherever the rest is? It
@@ -298,8 +295,8 @@ static bool is_apart(Printer *p, const TilePlaces *t, const Arith *rest, int64_t
 {
     int64_t lo, hi, low = part & -part;
     arith_range(p->ctx, rest, &lo, &hi);
-    bool powers = ((t->count & (t->count - 1)) | (t->warps & (t->warps - 1))) == 0;
-    return powers && lo >= 0 && hi < low && low % (t->turned ? 8 * t->count : 512) == 0;
+    return (t->count & (t->count - 1)) == 0 && lo >= 0 && hi < low &&
+           low % (t->turned ? 8 * t->count : 512) == 0;
 }
 
 // What is the same for a whole tile of a ring stays outside, and so does what is constant:
@@ -324,9 +321,8 @@ static void put_place(Printer *p, const TilePlaces *places, const Arith *index)
         put_index(p, arith_addc(p->ctx, start, place_of(places, fixed)), PREC_ANY);
         return;
     }
-    put_form(p, "fw_place<%l, %s, %d, %l>(%i)", (int64_t)places->count,
-             places->turned ? "true" : "false", places->warps / 4,
-             (int64_t)(places->groups / 2), index);
+    put_form(p, "fw_place<%l, %s>(%i)", (int64_t)places->count,
+             places->turned ? "true" : "false", index);
     if (start != arith_const(p->ctx, 0)) {
         put(p, " + ");
         put_index(p, start, PREC_SUM);

@@ -625,8 +625,9 @@ static void put_matrix(Printer *p, const Stm *stm)
     const Fragments *f = stm->value->fragments;
     const bool is_short = scalar_info[stm->value->arg[0]->buffer->scalar].bytes == 2;
     if (f->together)
-        put(p, "fw_multiply_together<%d, %d, %s, %s", f->groups[0], f->groups[1],
-            f->turned[0] ? "true" : "false", f->turned[1] ? "true" : "false");
+        put(p, "fw_multiply_together<%d, %d, %s, %s, %lld", f->groups[0], f->groups[1],
+            f->turned[0] ? "true" : "false", f->turned[1] ? "true" : "false",
+            (long long)(p->kernel->local[0] * p->kernel->local[1] / 128));
     else
         put(p, "fw_multiply%s<%d, %d, %lld", is_short ? "_short" : "", f->groups[0],
             f->groups[1], (long long)f->step);

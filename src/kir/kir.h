@@ -42,10 +42,8 @@ typedef struct {
 // which are a block. Such a row is 64 elements of the fold at a place, or of 64 places at
 // an element. In row r of a block piece i of 16 bytes is where i ^ r would be.
 typedef struct TilePlaces {
-    int64_t count;  // places of a tile: rows or columns of the group
-    bool turned;    // the tile is [fold][places]
-    int warps;      // of the group, for rows: those of each four lie together; 0: in order
-    int64_t groups; // of 8 rows of a warp
+    int64_t count; // places of a tile: rows or columns of the group
+    bool turned;   // the tile is [fold][places]
 } TilePlaces;
 
 // A variable of one work-item.

@@ -30,11 +30,7 @@ typedef struct {
     Stm *loop;
     int barrier;  // in its body: what stands before it is copied
     int products; // in its body: what four warps add up, and do by themselves; -1: nothing
-    int items;    // loops over those along y
-    int names;    // of items that have been given
     int late;     // iterations of which products are under way when one ends
-    const Arith *item;   // along y; NULL: there is none, or several loops have one
-    const Arith *spread; // the item in whose place an item copies, where banks ask for one
     VEC(Buffer *) rings;
     VEC(const Arith *) piece; // elements of one of each
 } Ring;
@@ -143,60 +139,6 @@ static const Arith *start_of(Ring *r, int ring, const Arith *iteration)
     return arith_mul(ctx, arith_mod(ctx, iteration, stages), r->piece.at[ring]);
 }
 
-static void find_item(Stm *stm, void *ring)
-{
-    Ring *r = ring;
-    if (stm->kind == ST_FOR && stm->loop == LOOP_LCL && stm->dim == 1)
-        r->item = r->items++ == 0 && stm->form == FORM_ONCE ? stm->iter : NULL;
-}
-
-// Eight neighbouring items write to all banks at once if their pieces of 16 bytes are in
-// eight columns of a block. In a turned tile whose rows are given to `sets` of four warps,
-// four items have even columns, and the odd ones begin 32 * sets places further: the next
-// four items copy these. (H200, product of 4096 halfs by 4096 with one factor turned: 330
-// us, and 208 so.)
-static bool is_spread(const Ring *r, const Buffer *tile)
-{
-    const TilePlaces *t = tile->places;
-    if (!t || !t->turned || t->warps < 8 || !r->item)
-        return false;
-    const int64_t row = t->count / 32;
-    return row % (t->warps / 2) == 0 && r->kernel->local[1] % row == 0;
-}
-
-// Names the item in whose place an item copies.
-static void name_spread(Ring *r, Block *to)
-{
-    ArithCtx *ctx = r->pass->ctx;
-    const TilePlaces *t = NULL;
-    for (int i = 0; i < r->rings.len; i++)
-        t = is_spread(r, r->rings.at[i]) ? r->rings.at[i]->places : t;
-    if (!t)
-        return;
-    const Arith *sets = arith_const(ctx, t->warps / 4), *two = arith_const(ctx, 2);
-    const Arith *row = arith_const(ctx, t->count / 32), *both = arith_mul(ctx, two, sets);
-    const Arith *at = arith_mod(ctx, r->item, row);
-    const Arith *part[] = {arith_mul(ctx, row, arith_div(ctx, r->item, row)),
-                           arith_mul(ctx, both, arith_div(ctx, at, both)),
-                           arith_mul(ctx, sets, arith_mod(ctx, at, two)),
-                           arith_mod(ctx, arith_div(ctx, at, two), sets)};
-    Stm *name = stm_of(r, ST_INT, to);
-    name->index = part[0];
-    for (int i = 1; i < COUNTOF(part); i++)
-        name->index = arith_add(ctx, name->index, part[i]);
-    name->iter = r->spread =
-        arith_var(ctx, name_fresh(r->pass->arena, r->kernel, "copied", &r->names),
-                  r->item->lo, r->item->hi);
-}
-
-static const Arith *in_copy(const Ring *r, const Arith *index, const Buffer *tile,
-                            const Arith *iteration)
-{
-    index = arith_subst(r->pass->ctx, index, r->loop->iter, iteration);
-    return is_spread(r, tile) ? arith_subst(r->pass->ctx, index, r->item, r->spread)
-                              : index;
-}
-
 // Begins the copies of an iteration.
 static void begin_copies(Ring *r, const Arith *iteration, Block *to)
 {
@@ -206,13 +148,14 @@ static void begin_copies(Ring *r, const Arith *iteration, Block *to)
         if (!from)
             continue;
         KExpr *load = arena_copy(r->pass->arena, from, sizeof(KExpr));
-        load->arith = in_copy(r, from->arith, store->buffer, iteration);
+        load->arith = arith_subst(ctx, from->arith, r->loop->iter, iteration);
         Stm *copy = stm_of(r, ST_STORE, to);
         copy->async = true;
         copy->buffer = store->buffer;
         copy->value = load;
-        copy->index = arith_add(ctx, in_copy(r, store->index, store->buffer, iteration),
-                                start_of(r, ring_of(r, store->buffer), iteration));
+        copy->index =
+            arith_add(ctx, arith_subst(ctx, store->index, r->loop->iter, iteration),
+                      start_of(r, ring_of(r, store->buffer), iteration));
     }
 }
 
@@ -267,7 +210,6 @@ static void wait_for(Ring *r, const Buffer *sums, int keep, Block *to)
 
 static void begin_first(Ring *r, Block *before)
 {
-    name_spread(r, before);
     for (int s = 0; s < ahead_of(r); s++) {
         if (s < iterations(r))
             begin_copies(r, arith_const(r->pass->ctx, s), before);
@@ -348,6 +290,5 @@ static void look_at(void *user, Block *to, Stm *stm)
 void pass_ring(Pass *pass, Kernel *kernel)
 {
     Ring r = {.pass = pass, .kernel = kernel};
-    block_each(&kernel->body, find_item, &r);
     block_map(pass->arena, &kernel->body, look_at, &r);
 }

@@ -83,20 +83,27 @@ static const Arith *place_of(Lower *l, const View *places, int i, int j, int sid
     return e->kind == K_INDEX ? e->arith : NULL;
 }
 
-// Where the outputs of the warp begin in one dimension, if those of the item are n groups
-// of as many neighbours as an item has there, one group `apart` from the next.
+// Where the outputs of the warp begin in one dimension, if those of the item are groups of
+// as many as an item has there, each `step` from the one before, one group `apart` from the
+// next: pairs of columns, one row, or two rows where four warps add up together.
 static const Arith *warp_start(Lower *l, const View *places, int side, int n,
                                int64_t *apart)
 {
-    const int lanes = side ? LANES_X : LANES_Y, near = side ? PAIR : 1;
+    const bool two_rows = !side && l->options->group;
+    const int lanes = side ? LANES_X : LANES_Y, near = side || two_rows ? PAIR : 1;
+    const int step = two_rows ? LANES_Y : 1;
     const Arith *item = l->item[!side], *first = place_of(l, places, 0, 0, side);
     if (!item || !first)
         return NULL;
-    const Arith *start = arith_sub(l->ctx, first, arith_mulc(l->ctx, item, near));
+    const Arith *warp = arith_div(l->ctx, item, arith_const(l->ctx, lanes));
+    const Arith *lane = arith_mod(l->ctx, item, arith_const(l->ctx, lanes));
+    const Arith *of_warp = arith_mulc(l->ctx, warp, lanes * near);
+    const Arith *of_lane = arith_mulc(l->ctx, lane, two_rows ? 1 : near);
+    const Arith *start = arith_sub(l->ctx, arith_sub(l->ctx, first, of_warp), of_lane);
     if (arith_mentions(start, item))
         return NULL;
     *apart = LANES_X * PAIR;
-    for (int i = 0; i < n * near; i++) {
+    for (int i = 0; i < n; i++) {
         const Arith *at =
             side ? place_of(l, places, 0, i, side) : place_of(l, places, i, 0, side);
         int64_t far = 0;
@@ -104,11 +111,10 @@ static const Arith *warp_start(Lower *l, const View *places, int side, int n,
             return NULL;
         if (i == near)
             *apart = far;
-        if (far != i / near * *apart + i % near)
+        if (far != i / near * *apart + i % near * step)
             return NULL;
     }
-    const Arith *warp = arith_div(l->ctx, item, arith_const(l->ctx, lanes));
-    return arith_add(l->ctx, start, arith_mulc(l->ctx, warp, lanes * near));
+    return arith_add(l->ctx, start, of_warp);
 }
 
 // The operand of one side: its tile, from the warp's first row or column on.
@@ -135,7 +141,7 @@ static bool lie_together(Lower *l, Fragments *f, const KExpr *const *tile)
 {
     const int64_t warps = l->kernel->local[0] * l->kernel->local[1] / 32;
     if (f->step != ROW_HALFS || warps % 4 || l->kernel->local[0] != LANES_X ||
-        f->groups[0] % 2 || f->apart[0] != LANES_Y * warps)
+        f->groups[0] % 2 || (f->groups[0] > 2 && f->apart[0] != LANES_Y * PAIR * warps))
         return false;
     for (int side = 0; side < 2; side++) {
         int64_t count;
@@ -145,8 +151,6 @@ static bool lie_together(Lower *l, Fragments *f, const KExpr *const *tile)
             return false;
         TilePlaces *p = NEW_OF(l->arena, TilePlaces, .count = count / ROW_HALFS,
                                .turned = f->turned[side]);
-        p->warps = side ? 0 : (int)warps;
-        p->groups = side ? 0 : f->groups[0];
         buffer->places = p;
         buffer->vector = MAX(buffer->vector, 1024 / 2);
         ((KExpr *)tile[side])->arith = arith_const(l->ctx, 0);
@@ -168,7 +172,8 @@ static const KExpr *matrix_value(Lower *l, const MatrixFold *m, const Expr *expr
     f->groups[0] = (int)rows;
     f->groups[1] = (int)columns / PAIR;
     for (int side = 0; side < 2; side++) {
-        const Arith *start = warp_start(l, places, side, f->groups[side], &f->apart[side]);
+        const Arith *start =
+            warp_start(l, places, side, side ? (int)columns : (int)rows, &f->apart[side]);
         const View *tile = eval(l, m->side[side].tile, env);
         f->turned[side] = m->side[side].turned;
         arg[side] =

@@ -222,21 +222,30 @@ Expr *rule_reduceAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 // Orders ---------------------------------------------------------------------------------
 
 // Position (l, c, b) of l * c * b elements is element (c, l, b): with b of 1 the strided
-// order of Lift, else cyclic merging of blocks (paper 001, section 4).
-static Expr *strided(Rewrite *rw, int64_t l, int64_t c, int64_t b)
+// order of Lift, else cyclic merging of blocks (paper 001, section 4). part: so in each
+// part of so many elements; 0: of all.
+static Expr *position(Rewrite *rw, Param *i, int64_t part)
+{
+    return part ? arith_of(rw, OP_MOD, use(rw, i), part) : use(rw, i);
+}
+
+static Expr *strided(Rewrite *rw, int64_t l, int64_t c, int64_t b, int64_t part)
 {
     Param *i = fresh(rw, "i");
-    if (b == 1) {
-        Expr *far = arith_of(rw, OP_MUL, arith_of(rw, OP_MOD, use(rw, i), c), l);
-        Expr *near = arith_of(rw, OP_DIV, use(rw, i), c);
-        return make_lambda(rw, i, expr_op(rw->ir, OP_ADD, far, near, NULL));
+    Expr *near = arith_of(rw, OP_DIV, position(rw, i, part), c * b);
+    Expr *far = arith_of(rw, OP_MOD, use(rw, i), c * b);
+    if (b > 1) {
+        near = arith_of(rw, OP_MUL, near, b);
+        far = arith_of(rw, OP_DIV, far, b);
     }
-    Expr *near = arith_of(rw, OP_MUL, arith_of(rw, OP_DIV, use(rw, i), c * b), b);
-    Expr *in_item = arith_of(rw, OP_MOD, use(rw, i), c * b);
-    Expr *far = arith_of(rw, OP_MUL, arith_of(rw, OP_DIV, in_item, b), l * b);
-    Expr *rest = arith_of(rw, OP_MOD, use(rw, i), b);
-    Expr *to = expr_op(rw->ir, OP_ADD, far, near, NULL);
-    return make_lambda(rw, i, expr_op(rw->ir, OP_ADD, to, rest, NULL));
+    Expr *to = expr_op(rw->ir, OP_ADD, arith_of(rw, OP_MUL, far, l * b), near, NULL);
+    if (b > 1)
+        to = expr_op(rw->ir, OP_ADD, to, arith_of(rw, OP_MOD, use(rw, i), b), NULL);
+    if (part) {
+        Expr *from = arith_of(rw, OP_MUL, arith_of(rw, OP_DIV, use(rw, i), part), part);
+        to = expr_op(rw->ir, OP_ADD, from, to, NULL);
+    }
+    return make_lambda(rw, i, to);
 }
 
 static Expr *order_in(Rewrite *rw, Pattern p, int dim, Expr *order, Expr *in)
@@ -250,17 +259,18 @@ static Expr *order_in(Rewrite *rw, Pattern p, int dim, Expr *order, Expr *in)
 
 Expr *rule_reorder(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    int64_t dim = args->at[0], l = args->at[1], b = args->at[2], len;
-    if (!expr_is(at, P_MAP) || dim < 0 || dim >= at->dims || l < 1 || b < 1 ||
+    int64_t dim = args->at[0], l = args->at[1], b = args->at[2], part = args->at[3], len;
+    if (!expr_is(at, P_MAP) || dim < 0 || dim >= at->dims || l < 1 || b < 1 || part < 0 ||
         l > 1 << 20 || b > 1 << 20)
         return NULL;
-    if (!arith_is_const(len_of(at, (int)dim), &len) || len == 0 || len % (l * b) != 0)
+    if (!arith_is_const(len_of(at, (int)dim), &len) || len == 0 ||
+        (part && len % part != 0) || (part ? part : len) % (l * b) != 0)
         return NULL;
-    int64_t c = len / (l * b);
-    Expr *in =
-        order_in(rw, P_GATHER, (int)dim, strided(rw, l, c, b), copy_of(rw, at->arg[0]));
+    int64_t c = (part ? part : len) / (l * b);
+    Expr *in = order_in(rw, P_GATHER, (int)dim, strided(rw, l, c, b, part),
+                        copy_of(rw, at->arg[0]));
     Expr *map = make_map(rw, at->dims, copy_of(rw, at->fun), in);
-    return order_in(rw, P_SCATTER, (int)dim, strided(rw, l, c, b), map);
+    return order_in(rw, P_SCATTER, (int)dim, strided(rw, l, c, b, part), map);
 }
 
 static Expr *order_outside(Rewrite *rw, const Expr *at, Pattern p)

@@ -129,7 +129,7 @@ holds "what decides is left out" "$tmp/j" \
     '(lambda rank: rank["nothing"] > 0.6 and rank["barriers"] > 0.6 and rank["groups and their shape"] < 0.3)({r["without"]: r["rank"] for r in j["left_out"]})'
 holds "so are demands" "$tmp/j" \
     '(lambda rank: rank["waits for memory and operations"] != rank["nothing"])({r["without"]: r["rank"] for r in j["left_out"]})'
-fails 2 "is not for" "$FOREWARP" eval terms data/h200-kernels.csv "$tmp/shaped.jsonl" --repeat 2
+fails 2 "is not for" "$FOREWARP" eval terms data/h200-kernels.csv "$tmp/shaped.jsonl" --features all
 passes "fit picks" "$FOREWARP" fit picks data/h200-kernels.csv "$tmp/sweep.jsonl" -o "$tmp/picks.json"
 passes "fit picks, compressed" "$FOREWARP" fit picks data/h200-kernels.csv "$tmp/sweep.jsonl" -o "$tmp/picks.json.gz"
 gzip -dc "$tmp/picks.json.gz" | cmp -s - "$tmp/picks.json" && ok "the same model" || not_ok "the same model"

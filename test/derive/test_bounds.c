@@ -195,6 +195,29 @@ static void test_device(void **state)
     }
 }
 
+// A product's sum that the reference makes of parts rounds as often as one without them.
+static void test_product_terms(void **state)
+{
+    (void)state;
+    Arena *arena = arena_new();
+    Diags diags = {.arena = arena};
+    const Binding binding[] = {{.name = "N", .value = 543},
+                               {.name = "M", .value = 2911},
+                               {.name = "K", .value = 1259}};
+    const DeviceInfo info = gpu();
+    Problem *problem = problem_parse(
+        "f.fw",
+        "size N, M, K\ndef f(a: [N][K]float, b: [K][M]float) = a |> map(\\r -> "
+        "transpose(b) |> map(\\c -> zip(r, c) |> map(*) |> reduce(+, 0)))\n",
+        &diags);
+    assert_true(problem_bind(problem, binding, 3, &diags));
+    Derivation *derivation = derive_new(problem->bound, &info, &diags);
+    assert_true(derive_terms(derivation) >= 1259);
+    derive_free(derivation);
+    problem_free(problem);
+    arena_free(arena);
+}
+
 typedef struct {
     float a, b;
 } Affine;
@@ -425,9 +448,10 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_device),    cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_no_number), cmocka_unit_test(test_conversions),
-        cmocka_unit_test(test_wide_sums), cmocka_unit_test(test_wide_steps),
-        cmocka_unit_test(test_preludes),  cmocka_unit_test(test_denormals)};
+        cmocka_unit_test(test_device),       cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_no_number),    cmocka_unit_test(test_conversions),
+        cmocka_unit_test(test_wide_sums),    cmocka_unit_test(test_wide_steps),
+        cmocka_unit_test(test_preludes),     cmocka_unit_test(test_denormals),
+        cmocka_unit_test(test_product_terms)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,28 +224,20 @@ Expr *rule_reduceAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
 // Position (l, c, b) of l * c * b elements is element (c, l, b): with b of 1 the strided
 // order of Lift, else cyclic merging of blocks (paper 001, section 4). part: so in each
 // part of so many elements; 0: of all.
-static Expr *position(Rewrite *rw, Param *i, int64_t part)
-{
-    return part ? arith_of(rw, OP_MOD, use(rw, i), part) : use(rw, i);
-}
-
 static Expr *strided(Rewrite *rw, int64_t l, int64_t c, int64_t b, int64_t part)
 {
     Param *i = fresh(rw, "i");
-    Expr *near = arith_of(rw, OP_DIV, position(rw, i, part), c * b);
-    Expr *far = arith_of(rw, OP_MOD, use(rw, i), c * b);
+    Expr *at = part ? arith_of(rw, OP_MOD, use(rw, i), part) : use(rw, i);
+    Expr *near = arith_of(rw, OP_DIV, at, c * b),
+         *far = arith_of(rw, OP_MOD, use(rw, i), c * b);
     if (b > 1) {
-        near = arith_of(rw, OP_MUL, near, b);
+        near = expr_op(rw->ir, OP_ADD, arith_of(rw, OP_MUL, near, b),
+                       arith_of(rw, OP_MOD, use(rw, i), b), NULL);
         far = arith_of(rw, OP_DIV, far, b);
     }
     Expr *to = expr_op(rw->ir, OP_ADD, arith_of(rw, OP_MUL, far, l * b), near, NULL);
-    if (b > 1)
-        to = expr_op(rw->ir, OP_ADD, to, arith_of(rw, OP_MOD, use(rw, i), b), NULL);
-    if (part) {
-        Expr *from = arith_of(rw, OP_MUL, arith_of(rw, OP_DIV, use(rw, i), part), part);
-        to = expr_op(rw->ir, OP_ADD, from, to, NULL);
-    }
-    return make_lambda(rw, i, to);
+    at = part ? arith_of(rw, OP_MUL, arith_of(rw, OP_DIV, use(rw, i), part), part) : NULL;
+    return make_lambda(rw, i, at ? expr_op(rw->ir, OP_ADD, at, to, NULL) : to);
 }
 
 static Expr *order_in(Rewrite *rw, Pattern p, int dim, Expr *order, Expr *in)

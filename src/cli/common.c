@@ -276,6 +276,20 @@ static bool set_point(Options *o, const Variants *variants, Point *point)
                       space_broken(space, point));
 }
 
+// The plan of this very problem may be another device's, which -d forgot to name.
+static void say_elsewhere(Options *o, const PlanFound *found, const Problem *problem)
+{
+    DeviceInfo *info;
+    Diags quiet = {.arena = o->arena};
+    int n = found->elsewhere ? devices_list(o->arena, NULL, cli_stop(), &info, &quiet) : 0;
+    for (int i = 0; i < n; i++)
+        if (strcmp(info[i].fingerprint, found->elsewhere) == 0)
+            diag_warning(
+                &o->diags, span_none, "C101",
+                "a plan for %s is stored for another device: for that one add -d %s",
+                problem_label(problem), info[i].id);
+}
+
 // Commands that hand out no kernel take the plan as it is.
 static bool best_point(Options *o, const Variants *variants, const DeviceInfo *device,
                        Point *point, const char **rule)
@@ -291,11 +305,8 @@ static bool best_point(Options *o, const Variants *variants, const DeviceInfo *d
                              .place = hands_out ? &place : NULL,
                              .seed = o->seed};
     int got = plan_find(variants, &asked, o->arena, &found, &o->diags);
-    if ((got == 0 || (got > 0 && found.other_size)) && found.elsewhere)
-        diag_warning(&o->diags, span_none, "C101",
-                     "a plan for %s is stored for another device or driver, %s: -d names "
-                     "the device",
-                     problem_label(variants->problem), found.elsewhere);
+    if (got == 0 || (got > 0 && found.other_size))
+        say_elsewhere(o, &found, variants->problem);
     if (got == 0)
         diag_world(&o->diags, "C005",
                    "nothing is stored for %s on this device; tune it first",

@@ -308,9 +308,10 @@ typedef struct {
     bool other_size, other_device;
     const char *problem, *device; // the label and device it was found for; owner: arena
     const char *fingerprint;      // of that device; owner: arena
-    const char *elsewhere;        // a device that has a plan of this very problem, or NULL
-    double time_ns;               // measured there; of another size: in proportion to bytes
-    Rigor rigor;                  // of the search that found it
+    const char
+        *elsewhere; // fingerprint of a device that has a plan of this problem, or NULL
+    double time_ns; // measured there; of another size: in proportion to bytes
+    Rigor rigor;    // of the search that found it
 } PlanFound;
 
 // The best stored plan. Of another size, it is the fastest point of the nearest size (by

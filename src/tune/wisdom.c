@@ -115,7 +115,7 @@ static double session_distance(Hunt *s, Near *near)
         return INFINITY;
     bool same = key->problem_hash == s->key.problem_hash;
     if (same && !device)
-        s->elsewhere = arena_strdup(s->arena, key->device);
+        s->elsewhere = arena_strdup(s->arena, key->fingerprint);
     if (!device && !(s->asked->reach & REACH_DEVICES))
         return INFINITY;
     near->binding = NEW_ARRAY(s->arena, Binding, SIZES_MOST);

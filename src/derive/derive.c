@@ -231,13 +231,13 @@ static Path derive_items(DeriveWalk *w, const Nest *nest, Path work)
 {
     for (int k = 0; k < nest->dims; k++) {
         int x = nest->dims - 1 - k;
-        int64_t order[] = {k, w->local[x], w->block[x], 0};
+        int64_t order[] = {k, w->local[x], w->block[x]};
         // If four warps add up together, a lane has two of its warp's 16 rows, eight apart.
         int64_t of_warps[] = {k, 8, 1, 16};
         if (x == 1 && w->four_warps && walk_apply(w, RULE_REORDER, work, of_warps, 4))
             work = walk_below(w, work, 0);
         if (w->cyclic[x] > 1 && w->local[x] > 1 &&
-            walk_apply(w, RULE_REORDER, work, order, 4))
+            walk_apply(w, RULE_REORDER, work, order, 3))
             work = walk_below(w, work, 0);
     }
     if (!nest->one_each && walk_apply(w, RULE_SPLIT_JOIN, work, nest->item, nest->dims))
@@ -261,8 +261,8 @@ static void derive_any_group(DeriveWalk *w, const Nest *nest, Path at)
     for (int k = 0; k < nest->dims; k++) {
         int x = nest->dims - 1 - k;
         int64_t items = length_along(walk_node(w, at)->type, k) / nest->step[k];
-        int64_t order[] = {k, items, w->block[x], 0};
-        if (w->cyclic[x] > 1 && items > 1 && walk_apply(w, RULE_REORDER, at, order, 4))
+        int64_t order[] = {k, items, w->block[x]};
+        if (w->cyclic[x] > 1 && items > 1 && walk_apply(w, RULE_REORDER, at, order, 3))
             at = walk_below(w, at, 0);
     }
     if (walk_apply(w, RULE_SPLIT_JOIN, at, nest->item, nest->dims))

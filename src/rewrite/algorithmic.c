@@ -251,9 +251,10 @@ static Expr *order_in(Rewrite *rw, Pattern p, int dim, Expr *order, Expr *in)
 
 Expr *rule_reorder(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    int64_t dim = args->at[0], l = args->at[1], b = args->at[2], part = args->at[3], len;
-    if (!expr_is(at, P_MAP) || dim < 0 || dim >= at->dims || l < 1 || b < 1 || part < 0 ||
-        l > 1 << 20 || b > 1 << 20)
+    int64_t dim = args->at[0], l = args->at[1], b = args->at[2], len;
+    const int64_t part = args->n > 3 ? args->at[3] : 0;
+    if (!expr_is(at, P_MAP) || args->n > 4 || dim < 0 || dim >= at->dims || l < 1 ||
+        b < 1 || part < 0 || l > 1 << 20 || b > 1 << 20)
         return NULL;
     if (!arith_is_const(len_of(at, (int)dim), &len) || len == 0 ||
         (part && len % part != 0) || (part ? part : len) % (l * b) != 0)

@@ -12,7 +12,7 @@ static const char text[] = "// jacobi2d, tiled\n"
                            "\n"
                            "mapWrg(1, 0) @ 0   // the groups\n"
                            "toLocal(1, 0) @ 0.f.f.0.0\n"
-                           "reorder(1, 8, 1, 0) @ 0.f.f\n"
+                           "reorder(1, 8, 1) @ 0.f.f\n"
                            "splitJoin(4, 2) @ 0.f.f.0\n"
                            "mapLcl(1, 0) @ 0.f.f.0.0\n"
                            "mapSeqUnroll() @ 0.f.f.0.0.f.f\n";

@@ -194,15 +194,21 @@ static bool is_nest_of(const Expr *expr, const void *name)
     return is_nest(expr, NULL) && expr_mentions(expr, name);
 }
 
+static bool is_any(const Expr *expr, const void *none)
+{
+    return true;
+}
+
 // A small array that maps read, and no fold: each item of such a map would make all of the
-// array, and read a few elements.
+// array, and read a few elements. Little stands in it: each name of a chain would double.
 static bool is_read_sparsely(const Expr *let)
 {
-    enum { READS_MOST = 2, ITEM_MOST = 16 };
+    enum { READS_MOST = 2, ITEM_MOST = 16, NODES_MOST = 40 };
     const Expr *rest = let->arg[1];
     return !array_is_large(let->arg[0]->type, SMALL_MOST + 1) &&
            array_is_large(let->arg[0]->type, ITEM_MOST + 1) && !has_fold(let->arg[0]) &&
            expr_uses(rest, let->param) <= READS_MOST &&
+           expr_count(let->arg[0], is_any, NULL) <= NODES_MOST &&
            !expr_find(rest, is_nest_of, let->param);
 }
 

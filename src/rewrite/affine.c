@@ -12,7 +12,8 @@
 
 #include "rewrite/internal.h"
 
-enum { STATE_MOST = 2, LOOKS = 256, LOOKS_OF_COPY = 32 };
+enum { STATE_MOST = 2, MAP_MOST = STATE_MOST * STATE_MOST + STATE_MOST };
+enum { LOOKS = 256, LOOKS_OF_COPY = 32 };
 
 typedef struct {
     Rewrite *rw;
@@ -35,9 +36,15 @@ static Expr *times(const Affine *a, Expr *x, Expr *y)
     return x == a->one ? y : y == a->one ? x : expr_op(a->rw->ir, OP_MUL, x, y, NULL);
 }
 
-static Expr *part_of(const Affine *a, Param *map, int i)
+// Where row i of a map has coefficient j; j = n: its rest.
+static int place_in_map(int n, int i, int j)
 {
-    return expr_get(a->rw->ir, use(a->rw, map), i);
+    return j < n ? i * n + j : n * n + i;
+}
+
+static Expr *part_of(const Affine *a, Param *map, int i, int j)
+{
+    return expr_get(a->rw->ir, use(a->rw, map), place_in_map(a->n, i, j));
 }
 
 static Expr *plus(const Affine *a, Expr *x, Expr *y)
@@ -132,7 +139,7 @@ static bool find_sum(Affine *a, Expr *expr, AffineSum *sum)
 // The map of an element, as a tuple; NULL: it is none.
 static Expr *map_of_element(Affine *a, Expr *body)
 {
-    Expr *item[STATE_MOST * STATE_MOST + STATE_MOST];
+    Expr *item[MAP_MOST];
     const int n = a->n;
     for (; n > 1 && body->kind == E_LET && a->looks > 0; a->looks -= LOOKS_OF_COPY)
         body =
@@ -144,7 +151,7 @@ static Expr *map_of_element(Affine *a, Expr *body)
         if (!find_sum(a, n > 1 ? body->arg[i] : body, &sum))
             return NULL;
         for (int j = 0; j <= n; j++)
-            item[j < n ? i * n + j : n * n + i] =
+            item[place_in_map(n, i, j)] =
                 sum.at[j] ? sum.at[j] : literal_of(a->rw, type_scalar(a->scalar), 0);
     }
     return expr_tuple(a->rw->ir, item, n * n + n);
@@ -155,7 +162,7 @@ static Expr *row_times(const Affine *a, Param *map, int i, Expr *const *column)
 {
     Expr *sum = NULL;
     for (int k = 0; k < a->n; k++)
-        sum = plus(a, sum, times(a, part_of(a, map, i * a->n + k), column[k]));
+        sum = plus(a, sum, times(a, part_of(a, map, i, k), column[k]));
     return sum;
 }
 
@@ -163,15 +170,14 @@ static Expr *row_times(const Affine *a, Param *map, int i, Expr *const *column)
 static Expr *composed(const Affine *a)
 {
     Param *f = fresh(a->rw, "f"), *g = fresh(a->rw, "g");
-    Expr *item[STATE_MOST * STATE_MOST + STATE_MOST], *column[STATE_MOST];
+    Expr *item[MAP_MOST], *column[STATE_MOST];
     const int n = a->n;
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= n; j++) {
             for (int k = 0; k < n; k++)
-                column[k] = part_of(a, f, j < n ? k * n + j : n * n + k);
+                column[k] = part_of(a, f, k, j);
             Expr *sum = row_times(a, g, i, column);
-            item[j < n ? i * n + j : n * n + i] =
-                j < n ? sum : plus(a, sum, part_of(a, g, n * n + i));
+            item[place_in_map(n, i, j)] = j < n ? sum : plus(a, sum, part_of(a, g, i, n));
         }
     return expr_lambda(a->rw->ir, (Param *[]){f, g}, 2,
                        expr_tuple(a->rw->ir, item, n * n + n));
@@ -179,7 +185,7 @@ static Expr *composed(const Affine *a)
 
 static Expr *identity(const Affine *a)
 {
-    Expr *item[STATE_MOST * STATE_MOST + STATE_MOST];
+    Expr *item[MAP_MOST];
     for (int i = 0; i < a->n * a->n + a->n; i++)
         item[i] = literal_of(a->rw, type_scalar(a->scalar),
                              i < a->n * a->n && i % (a->n + 1) == 0);
@@ -199,12 +205,11 @@ static Expr *applied(const Affine *a, const Expr *start)
         z[i] = start_part(a->rw, start, i);
     }
     for (int i = 0; i < a->n; i++)
-        item[i] =
-            plus(a, zero ? NULL : row_times(a, t, i, z), part_of(a, t, a->n * a->n + i));
+        item[i] = plus(a, zero ? NULL : row_times(a, t, i, z), part_of(a, t, i, a->n));
     return make_lambda(a->rw, t, a->n > 1 ? expr_tuple(a->rw->ir, item, a->n) : item[0]);
 }
 
-// Of how many numbers of one type a state is; 0: of others, or of short ones.
+// How many numbers a state has, if they are of one type; 0: they are not, or are short.
 static int state_of(const Type *type, Scalar *scalar)
 {
     enum { WORD = 4 };
@@ -225,12 +230,8 @@ Expr *rule_scanAffine(Rewrite *rw, const Expr *at, const RuleArgs *args)
         expr_find(at->arg[0], is_nest, NULL) || expr_find(at->fun, is_nest, NULL) ||
         !expr_mentions(at->fun->arg[0], at->fun->params[0]))
         return NULL;
-    Affine a = {.rw = rw,
-                .state = at->fun->params[0],
-                .scalar = scalar,
-                .n = n,
-                .one = literal_of(rw, type_scalar(scalar), 1),
-                .looks = LOOKS};
+    Expr *one = literal_of(rw, type_scalar(scalar), 1);
+    Affine a = {rw, at->fun->params[0], scalar, n, one, LOOKS};
     Expr *element = map_of_element(&a, at->fun->arg[0]);
     if (!element)
         return NULL;

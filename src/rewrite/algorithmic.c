@@ -256,10 +256,11 @@ Expr *rule_reorder(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (!expr_is(at, P_MAP) || args->n > 4 || dim < 0 || dim >= at->dims || l < 1 ||
         b < 1 || part < 0 || l > 1 << 20 || b > 1 << 20)
         return NULL;
-    if (!arith_is_const(len_of(at, (int)dim), &len) || len == 0 ||
-        (part && len % part != 0) || (part ? part : len) % (l * b) != 0)
+    if (!arith_is_const(len_of(at, (int)dim), &len) || len == 0)
         return NULL;
-    int64_t c = (part ? part : len) / (l * b);
+    const int64_t each = part ? part : len, c = each / (l * b);
+    if (len % each != 0 || each % (l * b) != 0)
+        return NULL;
     Expr *in = order_in(rw, P_GATHER, (int)dim, strided(rw, l, c, b, part),
                         copy_of(rw, at->arg[0]));
     Expr *map = make_map(rw, at->dims, copy_of(rw, at->fun), in);

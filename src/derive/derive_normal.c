@@ -376,14 +376,9 @@ static bool has_data_index(const Expr *e, const void *none)
     return e->kind == E_AT && expr_find(e->arg[1], is_param, NULL);
 }
 
-static bool is_element(const Expr *e, const void *none)
-{
-    return e->kind == E_AT;
-}
-
 static bool has_read_index(const Expr *e, const void *none)
 {
-    return e->kind == E_AT && expr_find(e->arg[1], is_element, NULL);
+    return e->kind == E_AT && expr_find(e->arg[1], expr_is_at, NULL);
 }
 
 static bool is_computed(const Expr *e, const void *none)

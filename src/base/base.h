@@ -300,8 +300,9 @@ bool list_has(const void *list, int n, const void *pointer);
 
 // clock.c --------------------------------------------------------------------------
 
-int64_t clock_ns(void); // monotonic
-double clock_s(void);   // monotonic
+int64_t clock_ns(void);           // monotonic
+double clock_s(void);             // monotonic
+int64_t clock_processor_ns(void); // that this process has used, all threads together
 
 // The processors that this process may use (taskset and the like), at least 1.
 int processors(void);

@@ -3,11 +3,21 @@
 
 #include <time.h>
 
-int64_t clock_ns(void)
+static int64_t read_ns(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int64_t clock_ns(void)
+{
+    return read_ns(CLOCK_MONOTONIC);
+}
+
+int64_t clock_processor_ns(void)
+{
+    return read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 double clock_s(void)

@@ -13,7 +13,6 @@
 #include "measure/json.h"
 
 #include <math.h>
-#include <time.h>
 
 typedef struct {
     Matrix x;
@@ -57,13 +56,6 @@ static bool read_table(Options *o, NumberTable *t)
            diag_error(&o->diags, span_none, "M006", "%s is no table of numbers", o->data);
 }
 
-static double processor_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 int eval_table(Options *o)
 {
     const ModelKind *kind = cli_model_kind(o);
@@ -72,9 +64,10 @@ int eval_table(Options *o)
         return 2;
     if (!read_table(o, &t))
         return 1;
-    double *predicted = NEW_ARRAY(o->arena, double, t.x.n), start = processor_s();
+    double *predicted = NEW_ARRAY(o->arena, double, t.x.n);
+    int64_t start = clock_processor_ns();
     cross_validate(kind, &t.x, t.y, t.part, t.parts, o->seed, predicted);
-    double spent = processor_s() - start;
+    double spent = 1e-9 * (double)(clock_processor_ns() - start);
     json_t *list = json_array();
     for (int i = 0; i < t.x.n; i++)
         json_array_append_new(list, json_finite(predicted[i]));

@@ -475,10 +475,10 @@ static bool find_terms(RangeTuning *r, const DeviceInfo *device, const Variants 
         ok = point_parse(variants->space, r->point[able[i]], &point) &&
              variants_candidate(variants, &point, r->problem->name, r->arena, &candidate,
                                 r->diags);
-        if (ok)
+        if (ok) {
             rule_terms(candidate.unit, device->compute_units, &terms[i]);
-        if (ok)
             candidate_release(&candidate);
+        }
     }
     return ok;
 }
@@ -567,8 +567,8 @@ bool tune_range(const Problem *problem, const TuneOptions *options, Arena *arena
                            options->device, &device, diags) &&
               problem_fits(problem, &device, diags) && choose_sizes(&r, &device) &&
               tune_sizes(&r, &device) && check_points(&r, &device) &&
-              run_pools(&r, &device);
-    if (ok && (ok = find_rule(&r, &device))) {
+              run_pools(&r, &device) && find_rule(&r, &device);
+    if (ok) {
         conclude(&r);
         ok = store_rule(&r, &device);
         result->base.problem = problem_label(problem);

@@ -3,16 +3,13 @@
 // Rules that choose a kernel by the sizes: as text, applied, and learnt from times.
 //
 //   method  each kernel has a cost, a sum of few formulas of the sizes: a constant, waves
-//   of
-//           work-groups, waves times the iterations of loops whose length is open, and
-//           elements of inputs and outputs. Coefficients are not negative and fitted to the
-//           times by least squares of their ratios (coordinate descent); where another
-//           kernel is far ahead, a time counts less. The kernel of the least cost is
-//           chosen. Kernels are added one at a time, that which saves most on average (of
-//           logarithms), as long as it saves enough.
+//           of work-groups, waves times the iterations of loops whose length is open, and
+//           the elements of inputs and outputs. Coefficients are not negative and fitted to
+//           the times by least squares of their ratios (coordinate descent). The kernel of
+//           the least cost is chosen. Kernels are added one at a time, that which saves
+//           most on average (of logarithms), as long as it saves enough.
 //   waves   work-groups are dealt to the units of a device, and the last ones may leave
-//   some
-//           idle: so a cost has steps, which no threshold on a size describes.
+//           some idle: so a cost has steps, which no threshold on a size describes.
 
 #include "tune/tune.h"
 

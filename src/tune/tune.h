@@ -232,8 +232,8 @@ bool is_rule(const char *text);
 typedef void RulePrint(Buf *out, const Arith *a, const void *user);
 void rule_print_cost(Buf *out, const Arith *cost, const char *plus, RulePrint *print,
                      const void *user);
-void rule_print_row(Buf *out,
-                    const RuleRow *row); // "lx=64 ly=4: 8 + 0.25*((N + 127)/128) ns"
+// "lx=64 ly=4: 8 + 0.25*((N + 127)/128) ns"
+void rule_print_row(Buf *out, const RuleRow *row);
 // The row for these sizes; -1: a cost is no formula of them.
 int rule_choose(const Rule *rule, const Binding *binding, int n);
 // The same of costs as they are read; each NULL if it is none.
@@ -308,10 +308,9 @@ typedef struct {
     bool other_size, other_device;
     const char *problem, *device; // the label and device it was found for; owner: arena
     const char *fingerprint;      // of that device; owner: arena
-    const char
-        *elsewhere; // fingerprint of a device that has a plan of this problem, or NULL
-    double time_ns; // measured there; of another size: in proportion to bytes
-    Rigor rigor;    // of the search that found it
+    const char *elsewhere; // that of a device that has a plan of this very problem, or NULL
+    double time_ns;        // measured there; of another size: in proportion to bytes
+    Rigor rigor;           // of the search that found it
 } PlanFound;
 
 // The best stored plan. Of another size, it is the fastest point of the nearest size (by

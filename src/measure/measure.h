@@ -40,7 +40,7 @@ void trial_counts(Buf *out, const int64_t count[TRIAL_STATUS_COUNT]);
 
 // Version of the rule by which a result is right: a stored verdict of another counts for
 // nothing.
-#define CHECK_VERSION "10"
+#define CHECK_VERSION "11"
 
 enum { TRIAL_SAMPLES = 32 };
 

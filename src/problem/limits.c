@@ -105,8 +105,9 @@ static const double MARGIN = 32;
 // What is further than this is left to the bounds.
 static const double TOLERANCE_MOST = 0.1;
 
-// Runs a pass over the bounds of each floating output: its scale is theirs.
-static Found each_bound(const ProblemData *data, RefPass pass)
+// Runs a pass over the bounds of each floating output: its scale is theirs. The elements
+// beside them are those of other.
+static Found each_bound(const ProblemData *data, const ProblemData *other, RefPass pass)
 {
     for (int k = data->ninput; k < data->nbuffer; k++) {
         const RunnerBuffer *b = &data->buffer[k];
@@ -114,6 +115,7 @@ static Found each_bound(const ProblemData *data, RefPass pass)
             continue;
         pass.buffer = b;
         pass.bound = (float *)(uintptr_t)b->bound;
+        pass.raw = other->buffer[k].expect;
         pass.scale = check_scale(b->scalar, b->expect, b->count);
         pass.found = pass_run(pass);
     }
@@ -138,16 +140,19 @@ static void widest_chunk(const RefPass *pass, int64_t at, int64_t n, Found *foun
             found->most = fmax(found->most, (double)pass->bound[at + k] / size[k]);
 }
 
-// An infinity stays right where the limit reaches beyond the largest number.
+// An infinity stays right where the limit reaches beyond the largest number, and so does
+// anything where the nudged run overflows.
 static void narrow_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found)
 {
     const double most = scalar_most(pass->buffer->scalar);
-    double size[CHUNK];
+    double size[CHUNK], x[CHUNK];
     sizes_of(pass, at, n, size);
+    pass_unpack(pass->buffer->scalar, pass->raw, at, n, x);
     for (int64_t k = 0; k < n; k++) {
         float *bound = &pass->bound[at + k];
         const double limit = pass->tolerance * size[k];
-        if ((pass->all || isfinite(*bound)) && size[k] + limit <= most && *bound > limit)
+        const bool known = isfinite(*bound) || (pass->all && isfinite(x[k]));
+        if (known && size[k] + limit <= most && *bound > limit)
             *bound = float_above(limit);
     }
 }
@@ -170,14 +175,14 @@ static void diverged_chunk(const RefPass *pass, int64_t at, int64_t n, Found *fo
 void limits_diverged(ProblemData *data, Arena *arena)
 {
     RefPass pass = {.chunk = diverged_chunk};
-    data->diverged = each_bound(data, pass).count;
+    data->diverged = each_bound(data, data, pass).count;
     pass.all = data->diverged > 0;
     for (int k = data->ninput; pass.all && k < data->nbuffer; k++)
         if (scalar_info[data->buffer[k].scalar].floating)
             data->buffer[k].bound =
                 arena_shared(arena, (size_t)data->buffer[k].count * sizeof(float));
     if (pass.all)
-        each_bound(data, pass);
+        each_bound(data, data, pass);
 }
 
 // Nothing is decided of an element whose bound allows more than its own size, and more than
@@ -194,7 +199,8 @@ static void doubt_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found
 
 Doubt limits_doubt(const ProblemData *data)
 {
-    Doubt doubt = {.undecided = each_bound(data, (RefPass){.chunk = doubt_chunk}).count};
+    Doubt doubt = {.undecided =
+                       each_bound(data, data, (RefPass){.chunk = doubt_chunk}).count};
     for (int k = data->ninput; k < data->nbuffer; k++) {
         const RunnerBuffer *b = &data->buffer[k];
         doubt.elements += b->count;
@@ -216,7 +222,7 @@ static bool is_in_doubt(const ProblemData *data)
 bool limits_are_wide(const ProblemData *data, bool continuous)
 {
     RefPass pass = {.chunk = widest_chunk, .all = continuous};
-    return each_bound(data, pass).most > data->tolerance || is_in_doubt(data);
+    return each_bound(data, data, pass).most > data->tolerance || is_in_doubt(data);
 }
 
 static double limit_of(const ProblemData *data, const ProblemData *nudged,
@@ -238,7 +244,7 @@ void limits_set(ProblemData *data, const ProblemData *nudged, bool bounded, bool
     data->tolerance = fmax(data->tolerance, fmin(limit, TOLERANCE_MOST));
     pass.tolerance = data->tolerance;
     if (bounded || data->diverged)
-        each_bound(data, pass);
+        each_bound(data, nudged, pass);
 }
 
 // How many elements a changed last bit takes further than the tolerance, and how far at

@@ -6,7 +6,7 @@
 //
 //   method  the best of several shapes of each; the worker and the timing of trials
 //
-// It does not measure special functions, local memory or caches.
+// It does not measure special functions, local memory, caches or matrix units.
 
 #include "calibrate/ceiling.h"
 
@@ -184,6 +184,7 @@ bool ceilings_load(Store *store, const DeviceInfo *device, int64_t bytes,
                    Ceilings *ceilings, Diags *diags)
 {
     const char *id = device->fingerprint;
+    ceilings->matrix = device->matrix > 0;
     return store_get_ceiling(store, id, "copy", bytes, &ceilings->copy_gbs, diags) &&
            store_get_ceiling(store, id, "float", 0, &ceilings->float_gflops, diags) &&
            store_get_ceiling(store, id, "double", 0, &ceilings->double_gflops, diags) &&
@@ -235,15 +236,30 @@ bool roofline_is_refuted(Roofline roofline, double ns)
     return ns > 0 && roofline.memory_ns > FASTER * ns;
 }
 
+// How many times as fast as multiply-adds of floats or doubles matrix units multiply: data
+// sheets of the A100 and the H100 say 16, 8 and 2, none of a card before Blackwell more.
+static const double unit_times[SCALARS] = {
+    [S_HALF] = 16, [S_BF16] = 16, [S_FLOAT] = 8, [S_DOUBLE] = 2};
+
 Roofline roofline_of(const Work *work, const Ceilings *ceilings)
 {
     Roofline f = {0};
+    double floats = work->float_flops, doubles = work->double_flops;
+    for (int i = 0; i < SCALARS; i++) {
+        const bool is_double = i == S_DOUBLE;
+        const double flops = work->products[i];
+        const double rate = is_double ? ceilings->double_gflops : ceilings->float_gflops;
+        if (!ceilings->matrix)
+            *(is_double ? &doubles : &floats) += i == S_HALF ? flops / 2 : flops;
+        else if (flops > 0 && rate > 0)
+            f.compute_ns = MAX(f.compute_ns, flops / (unit_times[i] * rate));
+    }
     if (ceilings->copy_gbs > 0)
         f.memory_ns = work->bytes / ceilings->copy_gbs;
     if (ceilings->float_gflops > 0)
-        f.compute_ns = work->float_flops / ceilings->float_gflops;
+        f.compute_ns = MAX(f.compute_ns, floats / ceilings->float_gflops);
     if (ceilings->double_gflops > 0)
-        f.compute_ns = MAX(f.compute_ns, work->double_flops / ceilings->double_gflops);
+        f.compute_ns = MAX(f.compute_ns, doubles / ceilings->double_gflops);
     if (ceilings->int_gops > 0)
         f.compute_ns = MAX(f.compute_ns, work->int_ops / ceilings->int_gops);
     f.ns = MAX(f.memory_ns, f.compute_ns);

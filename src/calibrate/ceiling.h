@@ -16,6 +16,7 @@ typedef struct {
     double copy_gbs; // bytes read and written by a copy kernel
     double float_gflops, double_gflops;
     double int_gops; // a multiply-add is two, as of floats
+    bool matrix;     // its matrix units add up products: what they reach is not measured
 } Ceilings;
 
 // Bytes moved by the copy that bounds a problem: the power of two nearest to what it moves,

@@ -98,7 +98,7 @@ static bool find_limit(Options *o, RunCommand *run)
     Work work = problem_work(run->problem);
     Ceilings ceilings = {0};
     run->limit.bytes = work.bytes;
-    run->limit.flops = work.float_flops + work.double_flops;
+    run->limit.flops = work_flops(&work);
     if (access(cli_store(o), F_OK) != 0)
         return true;
     Store *store = store_open(cli_store(o), &o->diags);

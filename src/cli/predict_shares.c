@@ -32,7 +32,7 @@ static bool find_roofline(Forecast *s)
 {
     Work work = problem_work(s->problem);
     double rate = s->device.gflops;
-    Ceilings most = {s->device.bandwidth, rate, rate / 2, rate};
+    Ceilings most = {s->device.bandwidth, rate, rate / 2, rate, s->info.matrix > 0};
     s->roofline_s = roofline_of(&work, &most).ns * 1e-9;
     return s->roofline_s > 0 ||
            diag_error(&s->o->diags, span_none, "C097",

@@ -177,7 +177,7 @@ Goal *problem_goal(const Problem *problem, const Space *space, Diags *diags)
                          .nsize = n,
                          .size = size,
                          .size_value = value,
-                         .flops = work.float_flops + work.double_flops,
+                         .flops = work_flops(&work),
                          .bytes = work.bytes};
     return goal_open(&config, diags);
 }

@@ -261,9 +261,13 @@ Problem *problem_new(const char *name, const char *text, size_t len);
 typedef struct {
     double bytes; // each input read once, each output written once
     double float_flops, double_flops, int_ops, ops;
+    // Flops of sums of products, by the type of the factors, which matrix units may do; of
+    // floats only with --math fast. They are none of the others.
+    double products[SCALARS];
 } Work;
 
 Work problem_work(const Problem *problem);
+double work_flops(const Work *work); // of all types
 
 // strict.c ----------------------------------------------------------------------------
 

@@ -29,7 +29,8 @@ struct Level {
 typedef struct {
     const Problem *problem;
     Work *work;
-    const Level *level; // NULL: nothing is bound
+    const Level *level;     // NULL: nothing is bound
+    const Expr *sum, *term; // of the fold around, if it adds up products
 } Counter;
 
 static void count_expr(Counter *c, const Expr *expr, double times);
@@ -39,6 +40,43 @@ static bool is_product(const Expr *expr)
     return expr->op == OP_MUL && expr->arg[0]->kind != E_LITERAL &&
            expr->arg[0]->kind != E_NUM && expr->arg[1]->kind != E_LITERAL &&
            expr->arg[1]->kind != E_NUM;
+}
+
+// The sum that a fold does, and the product that it adds each time, if there is one.
+static void find_term(const Expr *fold, const Expr **sum, const Expr **term)
+{
+    const Expr *body = fold->fun->arg[0], *last = fold->arg[1];
+    *sum = *term = NULL;
+    if (!expr_is_op(body, OP_ADD))
+        return;
+    const bool first = expr_is_use(body->arg[0], fold->fun->params[0]);
+    const Expr *e = body->arg[first];
+    if (expr_is_use(e, fold->fun->params[1]) && last->kind == E_PATTERN && last->fun)
+        e = last->fun->arg[0];
+    while (e->kind == E_LET)
+        e = e->arg[1];
+    if (expr_is_op(e, OP_MUL))
+        *sum = body, *term = e;
+}
+
+// What a factor is converted from for the product.
+static Scalar factor_type(const Expr *e)
+{
+    const bool converted = e->kind == E_OP && op_info[e->op].types == TY_CAST;
+    const Type *type = converted ? e->arg[0]->type : e->type;
+    return type->kind == T_SCALAR ? type->scalar : S_BOOL;
+}
+
+// The type whose matrix units may do the product; S_BOOL: there are none.
+static Scalar unit_type(const Counter *c, const Expr *product)
+{
+    static const Scalar scalar[] = {S_HALF, S_BF16, S_DOUBLE, S_FLOAT};
+    const Scalar from[] = {factor_type(product->arg[0]), factor_type(product->arg[1])};
+    const bool fast = c->problem->bound->math == MATH_FAST;
+    for (int i = 0; i < COUNTOF(scalar) - !fast; i++)
+        if (from[0] == scalar[i] || from[1] == scalar[i])
+            return scalar[i];
+    return S_BOOL;
 }
 
 static void count_op(Counter *c, const Expr *expr, double times)
@@ -53,7 +91,10 @@ static void count_op(Counter *c, const Expr *expr, double times)
         op->types == TY_CAST)
         return;
     double flops = times * (expr->op == OP_FMA ? 2 : 1) * MAX(type->width, 1);
-    if (type->scalar == S_DOUBLE)
+    const Scalar unit = expr == c->sum || expr == c->term ? unit_type(c, c->term) : S_BOOL;
+    if (unit != S_BOOL)
+        c->work->products[unit] += flops;
+    else if (type->scalar == S_DOUBLE)
         c->work->double_flops += flops;
     else
         c->work->float_flops += type->scalar == S_HALF ? flops / 2 : flops;
@@ -179,8 +220,11 @@ static void count_let(Counter *c, const Expr *let, double times)
 
 static void count_expr(Counter *c, const Expr *expr, double times)
 {
-    if (fold_is_long(expr, 0))
+    const Expr *sum = c->sum, *term = c->term;
+    if (fold_is_long(expr, 0)) {
+        find_term(expr, &c->sum, &c->term);
         times = times_of_fold(c, expr, times) * share_of_fold(c, expr);
+    }
     if (expr->kind == E_OP && expr->type)
         count_op(c, expr, times);
     if (expr->kind == E_CALL)
@@ -192,12 +236,21 @@ static void count_expr(Counter *c, const Expr *expr, double times)
             count_let(c, expr, times);
         else
             count_expr(c, expr->arg[i], times);
+    c->sum = sum, c->term = term;
+}
+
+double work_flops(const Work *work)
+{
+    double flops = work->float_flops + work->double_flops;
+    for (int i = 0; i < SCALARS; i++)
+        flops += work->products[i];
+    return flops;
 }
 
 Work problem_work(const Problem *problem)
 {
     Work work = {.bytes = problem_bytes(problem)};
-    Counter counter = {problem, &work, NULL};
+    Counter counter = {.problem = problem, .work = &work};
     if (problem->kind->flops)
         work.float_flops = work.ops = problem->kind->flops(problem);
     if (problem->bound) // of a template's operations nothing is known

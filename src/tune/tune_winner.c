@@ -206,7 +206,7 @@ bool tune_find_roofline(Tune *t)
     // There was no time: what is known bounds too little, or nothing.
     if (!ok || ceilings.copy_gbs <= 0 || roofline_is_refuted(roofline, best_ns))
         return ok;
-    t->result->flops = work.float_flops + work.double_flops;
+    t->result->flops = work_flops(&work);
     t->result->copy_ns = roofline.memory_ns;
     t->result->compute_ns = roofline.compute_ns;
     t->result->roofline_ns = roofline.ns;

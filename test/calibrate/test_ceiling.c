@@ -78,6 +78,27 @@ static void test_work(void **state)
            18, 0);
 }
 
+// What adds up products of halfs or doubles is bounded by matrix units, where there are
+// some.
+static void test_products(void **state)
+{
+    (void)state;
+    Work work = work_of("size N, M, K\ndef mm(a: [N][K]half, b: [K][M]half) =\n"
+                        "  array2(N, M, \\i j -> reduce(+, 0.0, array(K, \\k ->\n"
+                        "    float(a[i][k]) * float(b[k][j]))) + 1)");
+    assert_true(work.products[S_HALF] == 2 * 6 * 4 * 5 && work.float_flops == 6 * 4);
+    assert_true(work_flops(&work) == 2 * 6 * 4 * 5 + 6 * 4);
+    assert_true(roofline_of(&work, &(Ceilings){0, 1}).ns == 6 * 4 * 5 + 6 * 4);
+    assert_true(roofline_of(&work, &(Ceilings){0, 1, .matrix = true}).ns == 24);
+    work = work_of("size N\ndef f(a, b: [N]double) =\n"
+                   "  zip(a, b) |> reduce(\\s p -> s + p.0 * p.1 , 0) |> sqrt");
+    assert_true(work.products[S_DOUBLE] == 12 && work.double_flops == 1);
+    assert_true(roofline_of(&work, &(Ceilings){0, 1, 1}).ns == 13);
+    assert_true(roofline_of(&work, &(Ceilings){0, 1, 1, .matrix = true}).ns == 6);
+    work = work_of("size N\ndef f(a: [N]float) = a |> map(\\x -> x * x) |> reduce(+, 0)");
+    assert_true(work.products[S_FLOAT] == 0 && work.float_flops == 12);
+}
+
 static void test_sizes(void **state)
 {
     (void)state;
@@ -139,9 +160,9 @@ static void test_fits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_work),  cmocka_unit_test(test_int_work),
-        cmocka_unit_test(test_sizes), cmocka_unit_test(test_roofline),
-        cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_work),     cmocka_unit_test(test_products),
+        cmocka_unit_test(test_int_work), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_roofline), cmocka_unit_test(test_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,8 @@
 
 #include "calibrate/ceiling.h"
 
+#include "cost/walk.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -236,11 +238,6 @@ bool roofline_is_refuted(Roofline roofline, double ns)
     return ns > 0 && roofline.memory_ns > FASTER * ns;
 }
 
-// How many times as fast as multiply-adds of floats or doubles matrix units multiply: data
-// sheets of the A100 and the H100 say 16, 8 and 2, none of a card before Blackwell more.
-static const double unit_times[SCALARS] = {
-    [S_HALF] = 16, [S_BF16] = 16, [S_FLOAT] = 8, [S_DOUBLE] = 2};
-
 Roofline roofline_of(const Work *work, const Ceilings *ceilings)
 {
     Roofline f = {0};
@@ -252,7 +249,7 @@ Roofline roofline_of(const Work *work, const Ceilings *ceilings)
         if (!ceilings->matrix)
             *(is_double ? &doubles : &floats) += i == S_HALF ? flops / 2 : flops;
         else if (flops > 0 && rate > 0)
-            f.compute_ns = MAX(f.compute_ns, flops / (unit_times[i] * rate));
+            f.compute_ns = MAX(f.compute_ns, flops / (matrix_times[i] * rate));
     }
     if (ceilings->copy_gbs > 0)
         f.memory_ns = work->bytes / ceilings->copy_gbs;

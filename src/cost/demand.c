@@ -213,6 +213,7 @@ static void finish(Demand *d, CostWalk *w, const Kernel *kernel, const double *c
     d->value[DEMAND_SPILL] = warps * fmax(residency_registers(w) - room, 0);
     d->waves = groups / (device->units * held);
     add_counts(d, count, (double)s->group_size / scope_warps(s));
+    d->value[DEMAND_OPERATE] -= w->spared * warps;
     d->value[DEMAND_FAR] =
         count[COUNT_ARRAY] > (double)device->l2_bytes ? count[COUNT_ARRAY] : 0;
     add_waits(d, w, kernel);

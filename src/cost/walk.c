@@ -155,6 +155,18 @@ static void walk_select(CostWalk *w, const KExpr *e)
     }
 }
 
+const double matrix_times[SCALARS] = {
+    [S_HALF] = 16, [S_BF16] = 16, [S_FLOAT] = 8, [S_DOUBLE] = 2};
+
+static void walk_matrix(CostWalk *w, const KExpr *e)
+{
+    const Fragments *f = e->fragments; // an item has two outputs of each 8 x 8
+    const double pairs = w->exec * 2 * f->groups[0] * f->groups[1] * (double)f->step;
+    const double operations = pairs * (e->type->scalar == S_DOUBLE ? 2 : 1);
+    w->flops += 2 * pairs;
+    w->spared += operations * (1 - 1 / matrix_times[e->arg[0]->buffer->scalar]);
+}
+
 static void walk_value(CostWalk *w, const KExpr *e)
 {
     switch (e->kind) {
@@ -165,11 +177,7 @@ static void walk_value(CostWalk *w, const KExpr *e)
     case K_LOAD: note_access(w, e->buffer, e->arith, e->type, false); return;
     case K_AWAIT: note_access(w, e->buffer, e->arith, type_scalar(S_LONG), false); return;
     case K_TILE: return;
-    case K_MATRIX: {
-        const Fragments *f = e->fragments; // an item has two outputs of each 8 x 8
-        w->flops += w->exec * 2 * 2 * f->groups[0] * f->groups[1] * (double)f->step;
-        return;
-    }
+    case K_MATRIX: walk_matrix(w, e); return;
     case K_OP:
         if (e->op == OP_SELECT) {
             walk_select(w, e);

@@ -31,6 +31,7 @@ struct CostWalk {
     double loads[3]; // by address space
     double stores[3];
     double barriers, ifs, bodies, flops;
+    double spared; // operations of floats that need no issue, because matrix units do them
     int64_t in_flight; // most bytes loaded from global memory in straight-line code
     int registers;     // 32-bit words live at once: variables
     int64_t held;      // bytes of private arrays
@@ -54,6 +55,11 @@ typedef struct Cost {
     const Function *function;
     double flops;
 } Cost;
+
+// How many times as fast as multiply-adds of floats, or of doubles, matrix units multiply
+// factors of a type: data sheets of the A100 and the H100 say 16, 8 and 2, none of a card
+// before Blackwell more. 0: there are no units.
+extern const double matrix_times[SCALARS];
 
 // Walks the kernel; false if a size is not bound. on_access may be NULL. The walk's
 // memory is the arena's.

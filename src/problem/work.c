@@ -59,12 +59,12 @@ static void find_term(const Expr *fold, const Expr **sum, const Expr **term)
         *sum = body, *term = e;
 }
 
-// What a factor is converted from for the product.
+// Of halfs converted to float, the type of these.
 static Scalar factor_type(const Expr *e)
 {
-    const bool converted = e->kind == E_OP && op_info[e->op].types == TY_CAST;
-    const Type *type = converted ? e->arg[0]->type : e->type;
-    return type->kind == T_SCALAR ? type->scalar : S_BOOL;
+    const Type *from = e->kind == E_OP && e->op == OP_FLOAT ? e->arg[0]->type : e->type;
+    const bool is_short = from->scalar == S_HALF || from->scalar == S_BF16;
+    return from->kind == T_SCALAR && is_short ? from->scalar : e->type->scalar;
 }
 
 // The type whose matrix units may do the product; S_BOOL: there are none.

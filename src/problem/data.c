@@ -95,7 +95,7 @@ typedef struct {
     int64_t terms;   // of the longest fold, if it is long; else 0
     int64_t factors; // of the longest fold that multiplies; 0: there is none
     bool sparse;     // may most elements be 0?
-    InputRange ints;
+    InputRange range;
 } Marks;
 
 // Number i of a buffer, for a set of inputs.
@@ -127,8 +127,11 @@ static void fill_part(void *user, int64_t from, int64_t to)
 
 static double usual(Rng *rng, Scalar scalar, const Marks *marks, int64_t i, int set)
 {
-    return scalar_info[scalar].integer ? (double)rng_below(rng, (uint64_t)marks->ints.below)
-                                       : scalar_random(rng, scalar);
+    const int64_t below = marks->range.below;
+    if (scalar_info[scalar].integer)
+        return (double)rng_below(rng, (uint64_t)below);
+    const double x = scalar_random(rng, scalar); // a float is from 0.5 on
+    return scalar_info[scalar].floating && below ? (x - 0.5) * (double)below : x;
 }
 
 // Further inputs -------------------------------------------------------------------------
@@ -278,16 +281,16 @@ static double any_scale(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int 
 static double in_range(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int set)
 {
     int64_t mark = mark_at(m, i);
-    if (m->length < MARKED_FROM || m->ints.below < 3)
-        return (double)rng_below(rng, (uint64_t)m->ints.below);
-    int64_t number = m->ints.below - 2, few = MAX(m->length / 4, 2), first = 1;
+    if (m->length < MARKED_FROM || m->range.below < 3)
+        return (double)rng_below(rng, (uint64_t)m->range.below);
+    int64_t number = m->range.below - 2, few = MAX(m->length / 4, 2), first = 1;
     if (set / MORE_KINDS % 2 && few < number) {
         uint64_t line = hash_mix((uint64_t)set, (uint64_t)(i / m->length));
         first += (int64_t)(line % (uint64_t)(number - few + 1));
         number = few;
     }
     double x = (double)(first + (int64_t)rng_below(rng, (uint64_t)number));
-    int64_t largest = (set / 2 % 2 ? m->ints.below : m->ints.inside) - 1;
+    int64_t largest = (set / 2 % 2 ? m->range.below : m->range.inside) - 1;
     return mark == (set % 2 ? m->length - 1 : 0)   ? (double)largest
            : mark == (set % 2 ? 0 : m->length - 1) ? 0
                                                    : x;
@@ -372,7 +375,7 @@ static ProblemData *fill_all(const Problem *problem, int set, uint64_t seed, Are
                 filling = further(at, plane[k], set, finite, long_terms(problem), factors);
                 filling.seed = hash_mix(seed, (uint64_t)(at - data->buffer));
             }
-            filling.marks.ints = *range;
+            filling.marks.range = *range;
             parts_call(at->count, RANDOM_CHUNK, fill_part, &filling);
         }
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How large the numbers of inputs are drawn. Integers that lead to a key or an index are
+// How large the numbers of inputs are drawn. Numbers that lead to a key or an index are
 // drawn from all keys or elements, so that keyed folds and gathers meet as many as they do
-// with real data; floats that lead to an index stay as they are. A walk over the program
-// follows the inputs, with the range of each number; of an array it knows what all of its
-// elements have in common.
+// with real data: floats (of arrays: single ones are parameters) from as large a power of
+// two as leads nowhere else. A walk over the program follows the inputs, with the range of
+// each number; of an array it knows what all of its elements have in common.
 
 #include "problem/problem.h"
 
@@ -32,9 +32,11 @@ enum { INPUTS_MOST = 64, STEPS_MOST = 200000 };
 typedef struct {
     Arena *arena;
     int64_t wanted[INPUTS_MOST]; // as many elements or keys; 0: it leads to none
+    int64_t most[INPUTS_MOST];   // that it may be drawn from; 0: it stays as usual
     int64_t keys[INPUTS_MOST];   // of the fold with the fewest; 0: it leads to none
     uint64_t outside;            // inputs that lead to indices outside of their arrays
     uint64_t index;              // inputs that lead to any, or to what is not known
+    uint64_t floats;             // inputs that are arrays of floats
     int steps;
 } Walk;
 
@@ -113,8 +115,8 @@ static void led_to(Walk *w, const KnownInteger *f, const Type *array, bool key)
             if (key && (!w->keys[i] || w->keys[i] > length))
                 w->keys[i] = length;
         }
-    if (!key && !(f->low >= 0 && f->high < (double)length))
-        w->outside |= f->from;
+    if (!(f->low >= 0 && f->high < (double)length))
+        w->outside |= key ? f->from & w->floats : f->from;
 }
 
 static const KnownInteger *position(Walk *w, const Arith *length)
@@ -132,35 +134,63 @@ static const KnownInteger *product_of(Walk *w, const KnownInteger *a, const Know
                   fmax(fmax(p[0], p[1]), fmax(p[2], p[3])), a->from | b->from);
 }
 
-// By a number from 1 on.
+// By a number above 0; whole: of integers.
 static const KnownInteger *quotient(Walk *w, const KnownInteger *a, const KnownInteger *b,
-                                    uint64_t from)
+                                    bool whole, uint64_t from)
 {
-    return number(w, floor(a->low / (a->low < 0 ? b->low : b->high)),
-                  floor(a->high / (a->high < 0 ? b->high : b->low)), from);
+    const double low = a->low / (a->low < 0 ? b->low : b->high),
+                 high = a->high / (a->high < 0 ? b->high : b->low);
+    return number(w, whole ? floor(low) : low, whole ? floor(high) : high, from);
 }
 
-static const KnownInteger *whole_op(Walk *w, Op op, const KnownInteger *a,
+// What limits floats that are made an index leads many of them to the same.
+static void limited(Walk *w, const KnownInteger *a, double most)
+{
+    if (a->high > most)
+        w->outside |= a->from & w->floats;
+}
+
+static const KnownInteger *known_op(Walk *w, const Expr *e, const KnownInteger *a,
                                     const KnownInteger *b, uint64_t from)
 {
-    switch (op) {
+    const bool whole = type_is_integer(e->type);
+    switch (e->op) {
     case OP_ADD: return number(w, a->low + b->low, a->high + b->high, from);
     case OP_SUB: return number(w, a->low - b->high, a->high - b->low, from);
     case OP_NEG: return number(w, -a->high, -a->low, from);
     case OP_MUL: return product_of(w, a, b);
-    case OP_MINIMUM: return number(w, fmin(a->low, b->low), fmin(a->high, b->high), from);
+    case OP_MINIMUM:
+        limited(w, a, b->high + 1);
+        limited(w, b, a->high + 1);
+        return number(w, fmin(a->low, b->low), fmin(a->high, b->high), from);
     case OP_MAXIMUM: return number(w, fmax(a->low, b->low), fmax(a->high, b->high), from);
     case OP_ABS: return a->low >= 0 ? a : number(w, 0, fmax(-a->low, a->high), from);
-    case OP_DIV: return b->low >= 1 ? quotient(w, a, b, from) : any(w, from);
+    case OP_DIV:
+        return b->low >= 1 || (!whole && b->low > 0) ? quotient(w, a, b, whole, from)
+                                                     : any(w, from);
     case OP_MOD:
+        limited(w, a, 2 * b->high - 1);
         return b->low < 1                        ? any(w, from)
                : a->low >= 0 && a->high < b->low ? a
                                                  : number(w, 0, b->high - 1, from);
     case OP_BITAND:
         return a->low >= 0 && b->low >= 0 ? number(w, 0, fmin(a->high, b->high), from)
                                           : any(w, from);
-    default: return op == op_cast(S_INT) ? a : any(w, from);
+    case OP_FLOOR: return number(w, floor(a->low), floor(a->high), from);
+    case OP_CEIL: return number(w, ceil(a->low), ceil(a->high), from);
+    case OP_ROUND:
+    case OP_RINT: return number(w, floor(a->low), ceil(a->high), from);
+    default:
+        return op_info[e->op].types != TY_CAST ? any(w, from)
+               : whole ? number(w, trunc(a->low), trunc(a->high), from)
+                       : number(w, a->low, a->high, from);
     }
+}
+
+static bool is_number(const Type *type)
+{
+    return type->kind == T_SCALAR &&
+           (scalar_info[type->scalar].integer || scalar_info[type->scalar].floating);
 }
 
 // What may wrap around is any number.
@@ -174,13 +204,15 @@ static const KnownInteger *flow_of_op(Walk *w, const Expr *e, const IntegerName 
     }
     if (e->op == OP_SELECT)
         return both(w, arg[1], arg[2], false);
-    const Scalar scalar = e->type->scalar;
-    if (e->type->kind != T_SCALAR || !scalar_info[scalar].integer ||
-        !type_is_integer(e->arg[0]->type))
+    if (!is_number(e->type) || !is_number(e->arg[0]->type))
         return any(w, from);
+    const Scalar scalar = e->type->scalar;
+    const bool whole = scalar_info[scalar].integer;
     if (e->op == OP_DIV || e->op == OP_MOD)
-        w->index |= arg[1]->from;
-    const KnownInteger *f = whole_op(w, e->op, arg[0], arg[1] ? arg[1] : arg[0], from);
+        *(whole ? &w->index : &w->outside) |= arg[1]->from;
+    const KnownInteger *f = known_op(w, e, arg[0], arg[1] ? arg[1] : arg[0], from);
+    if (!whole)
+        return f;
     double most = ldexp(1, 8 * scalar_info[scalar].bytes - 1);
     double least = scalar_info[scalar].kind == SCALAR_UNSIGNED ? 0 : -most;
     return f->low >= least && f->high < most ? f : any(w, from);
@@ -320,9 +352,12 @@ static const KnownInteger *flow_of_input(Walk *w, const Type *type, const InputR
     }
     int at = (*plane)++;
     uint64_t from = at < INPUTS_MOST ? 1ull << at : 0;
-    return from && type->kind == T_SCALAR && scalar_info[type->scalar].integer
-               ? number(w, 0, (double)drawn[at].below - 1, from)
-               : any(w, from);
+    if (!from || !is_number(type))
+        return any(w, from);
+    const double below = (double)drawn[at].below;
+    return scalar_info[type->scalar].integer ? number(w, 0, below - 1, from)
+           : below > 0                       ? number(w, 0, below * (1 - 0x1p-24), from)
+                                             : number(w, 0.5, 1.5, from);
 }
 
 static void walk_program(Walk *w, const Function *main, const InputRange *drawn)
@@ -337,17 +372,61 @@ static void walk_program(Walk *w, const Function *main, const InputRange *drawn)
     flow_at(w, main->body, env);
 }
 
-static void limit_types(const Function *main, Walk *w)
+// Floats are drawn from a power of two: they are multiples of a part of it.
+static int64_t power_below(int64_t n)
+{
+    int64_t power = 1;
+    while (2 * power <= n)
+        power *= 2;
+    return power;
+}
+
+// What is usual, before it is known what they lead to.
+static void begin_inputs(const Function *main, Walk *w, InputRange *drawn, int most)
 {
     const Type *plane[PLANES_MOST];
     for (int i = 0, at = 0; i < main->nparam; i++) {
+        const bool array = main->params[i]->type->kind == T_ARRAY;
         int n = type_planes(w->arena, main->params[i]->type, plane, PLANES_MOST);
-        for (int k = 0; k < MIN(n, PLANES_MOST) && at < INPUTS_MOST; k++, at++) {
+        for (int k = 0; k < MIN(n, PLANES_MOST) && at < most; k++, at++) {
             const ScalarInfo *info = &scalar_info[type_leaf(plane[k])->scalar];
-            int64_t most = (int64_t)1 << MIN(8 * info->bytes - 1, 30);
-            w->wanted[at] = info->integer ? MIN(w->wanted[at], most) : 0;
+            const int bits = info->integer             ? 8 * info->bytes - 1
+                             : info->floating && array ? info->digits - 1
+                                                       : 0;
+            drawn[at].below = info->floating ? 0 : INTS_USUAL;
+            if (at < INPUTS_MOST) {
+                w->most[at] = bits ? (int64_t)1 << MIN(bits, 30) : 0;
+                w->floats |= (uint64_t)info->floating << at;
+            }
         }
     }
+}
+
+static void draw_wanted(const Walk *w, InputRange *drawn)
+{
+    for (int i = 0; i < INPUTS_MOST; i++) {
+        const int64_t wanted = MIN(w->wanted[i], w->most[i]);
+        if (wanted)
+            drawn[i].below = w->floats >> i & 1 ? power_below(wanted) : wanted;
+    }
+}
+
+// Floats that lead outside however small they are stay as usual.
+static bool draw_smaller(const Walk *w, InputRange *drawn)
+{
+    bool smaller = false;
+    for (int i = 0; i < INPUTS_MOST; i++) {
+        const int64_t below = drawn[i].below;
+        const bool outside_keys = w->keys[i] && below > w->keys[i];
+        const int64_t less = w->floats >> i & 1 ? below / 2
+                             : outside_keys     ? w->keys[i]
+                                                : MAX(below / 2, INTS_USUAL);
+        if (w->outside >> i & 1 && less < below) {
+            drawn[i].below = less;
+            smaller = true;
+        }
+    }
+    return smaller;
 }
 
 const InputRange *problem_ranges(const Problem *problem, int n, Arena *arena)
@@ -355,26 +434,15 @@ const InputRange *problem_ranges(const Problem *problem, int n, Arena *arena)
     const Function *main = problem->bound->main;
     n = MAX(n, INPUTS_MOST);
     InputRange *drawn = NEW_ARRAY(arena, InputRange, n);
-    for (int i = 0; i < n; i++)
-        drawn[i].below = INTS_USUAL;
     Walk w = {.arena = arena_new()};
+    begin_inputs(main, &w, drawn, n);
     walk_program(&w, main, drawn);
-    limit_types(main, &w);
     bool smaller = w.steps <= STEPS_MOST;
-    for (int i = 0; smaller && i < INPUTS_MOST; i++)
-        drawn[i].below = w.wanted[i] ? w.wanted[i] : INTS_USUAL;
+    if (smaller)
+        draw_wanted(&w, drawn);
     while (smaller) {
         walk_program(&w, main, drawn);
-        smaller = false;
-        for (int i = 0; i < INPUTS_MOST; i++) {
-            const int64_t below = drawn[i].below;
-            const bool outside_keys = w.keys[i] && below > w.keys[i];
-            const int64_t less = outside_keys ? w.keys[i] : MAX(below / 2, INTS_USUAL);
-            if (w.outside >> i & 1 && less < below) {
-                drawn[i].below = less;
-                smaller = true;
-            }
-        }
+        smaller = draw_smaller(&w, drawn);
     }
     for (int i = 0; i < n; i++) {
         int64_t keys = i < INPUTS_MOST ? w.keys[i] : 0;

@@ -72,9 +72,9 @@ const char *problem_kernel(const Problem *problem); // what other tuners call it
 const char *problem_label(const Problem *problem);  // "jacobi2d N=4096 M=4096"
 // integers.c: how the numbers of each of n input planes are drawn. Owner: arena.
 typedef struct {
-    int64_t below,
-        inside; // ints: from 0 up to `below`; those from `inside` on fold nothing
-    bool index; // floats: an index, a divisor or an opaque function reads them
+    int64_t below;  // from 0 up to it; floats: 0: they are near 1
+    int64_t inside; // ints from there on fold nothing
+    bool index;     // floats: an index, a divisor or an opaque function reads them
 } InputRange;
 const InputRange *problem_ranges(const Problem *problem, int n, Arena *arena);
 // refused.c: what the interpreter said, if the program or its inputs are wrong; NULL: it

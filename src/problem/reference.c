@@ -360,22 +360,6 @@ static bool agrees_when_small(const Problem *problem, RefSite *site, const char 
 
 // Rounding ----------------------------------------------------------------------------
 
-// Runs the plain kernel on n sets whose floating inputs differ by their last bit; returns
-// for how many it did, and what each came to.
-static int run_nudged(const Problem *problem, Numbers numbers, ProblemData *const *data,
-                      int n, ProblemData **nudged, RefSite *site, Arena *arena)
-{
-    Diags quiet = {.arena = arena};
-    for (int k = 0; k < n; k++)
-        nudged[k] = nudged_data(data[k], arena);
-    int done = run_plain(problem, numbers, nudged, n, false, site, arena, &quiet);
-    for (int k = 0; k < done; k++) {
-        data[k]->seconds += nudged[k]->seconds;
-        data[k]->build_s += nudged[k]->build_s;
-    }
-    return done;
-}
-
 // So many times what a random walk of their roundings comes to is allowed.
 static const double DRIFT = 8;
 
@@ -438,9 +422,9 @@ static bool is_bounded(const ProblemData *data)
 
 // Where a program makes steps, bounds are not wider than what rounding can do; without
 // bounds, that is the tolerance, and as many elements may be further off as a change of the
-// inputs' last bits takes further.
+// inputs' last bits takes further. ahead: what those of one set come to; NULL: not known.
 static void settle_rounding(const Problem *problem, ProblemData *const *data, int n,
-                            RefSite *site, Arena *arena)
+                            ProblemData *ahead, RefSite *site, Arena *arena)
 {
     const Expr *body = problem->bound->main->body;
     const bool steps = expr_find(body, is_stepped, NULL), decides = expr_decides(body);
@@ -457,9 +441,14 @@ static void settle_rounding(const Problem *problem, ProblemData *const *data, in
         return;
     for (int k = 0; !bounded && steps && k < n; k++)
         limits_diverged(data[k], arena);
-    n = run_nudged(problem, bounded ? AS_KERNELS : without_bounds(problem), data, n, nudged,
-                   site, scratch);
+    for (int k = 0; k < n; k++)
+        nudged[k] = ahead ? ahead : nudged_data(data[k], scratch);
+    if (!ahead)
+        n = run_plain(problem, bounded ? AS_KERNELS : without_bounds(problem), nudged, n,
+                      false, site, scratch, &(Diags){.arena = scratch});
     for (int k = 0; k < n; k++) {
+        data[k]->seconds += nudged[k]->seconds;
+        data[k]->build_s += nudged[k]->build_s;
         if (steps)
             limits_set(data[k], nudged[k], bounded, !decides);
         if (spares)
@@ -570,7 +559,9 @@ static bool run_in_time(const Problem *problem, ProblemData *data, bool few_digi
 }
 
 // The kernel of the problem is built and run while that of small sizes is, each by a runner
-// of its own: each takes a compiler as long.
+// of its own: each takes a compiler as long. Programs with steps mostly ask how far
+// rounding takes them, too (settle_rounding): on a device, the runner of small sizes
+// computes that meanwhile.
 typedef struct {
     const Problem *problem;
     ProblemData *data;
@@ -578,21 +569,46 @@ typedef struct {
     Stop wanted; // the whole problem's: as long as small sizes may agree
     Arena *arena;
     const char *checked;
-    Diags *diags, said; // of the problem; of small sizes
+    Diags *diags, said;  // of the problem; of small sizes
+    ProblemData *nudged; // NULL: not computed
+    Arena *apart;        // of what the runner of small sizes computes
     bool ran, agrees;
 } Both;
 
-static void run_one(void *user, int thread, int whole)
+// On the device there may be room for one of the two only.
+static bool fits_beside(const ProblemData *data, const RefSite *site)
+{
+    enum { ROOM = 8 };
+    double bytes = 0;
+    for (int i = 0; i < data->nbuffer; i++)
+        bytes += (double)runner_buffer_bytes(&data->buffer[i]);
+    return site->runner &&
+           ROOM * bytes <= (double)runner_device(site->runner)->global_bytes;
+}
+
+// This thread has a program of its own.
+static bool run_nudged(Both *b)
+{
+    Diags quiet = {.arena = b->apart};
+    if (!fits_beside(b->nudged, &b->small))
+        return false;
+    Problem *own = problem_again(b->problem, &quiet);
+    bool ok = problem_bind(own, b->problem->binding, b->problem->nbinding, &quiet) &&
+              run_plain(own, AS_KERNELS, &b->nudged, 1, false, &b->small, b->apart, &quiet);
+    problem_free(own);
+    return ok;
+}
+
+static void *run_small(void *user)
 {
     Both *b = user;
-    if (whole) {
-        b->ran = run_in_time(b->problem, b->data, false, b->site, b->arena, b->diags);
-        return;
-    }
     b->agrees = agrees_when_small(b->problem, &b->small, &b->checked, &b->said);
-    runner_close(b->small.runner);
     if (!b->agrees)
         b->wanted.end_s = 0;
+    if (b->nudged && !(b->agrees && run_nudged(b)))
+        b->nudged = NULL;
+    runner_close(b->small.runner);
+    return NULL;
 }
 
 // False, with what small sizes say: they do not agree.
@@ -606,7 +622,17 @@ static bool run_both(Both *b)
     b->small.runner = NULL;
     b->wanted = (Stop){.end_s = INFINITY, .of = b->site->stop.of};
     b->site->stop.of = &b->wanted;
-    tasks_call(2, run_one, b);
+    if (!device_is_host(b->site->config.device) &&
+        expr_find(b->problem->bound->main->body, is_stepped, NULL))
+        b->nudged = nudged_data(b->data, b->apart);
+    pthread_t thread;
+    const bool beside = thread_start(&thread, run_small, b);
+    if (!beside)
+        run_small(b);
+    // Its worker lives as long as the thread that starts it, and is used again.
+    b->ran = run_in_time(b->problem, b->data, false, b->site, b->arena, b->diags);
+    if (beside)
+        pthread_join(thread, NULL);
     b->site->stop.of = b->wanted.of;
     if (!b->agrees) {
         *b->diags = before;
@@ -632,7 +658,14 @@ static bool compute_at(const Problem *problem, ProblemData *data, RefSite *site,
     const char *checked = interpreted ? "as the interpreter"
                           : opaque    ? opaque_text(opaque, arena)
                                       : "checked against the interpreter at small sizes";
-    Both both = {problem, data, site, .arena = arena, .checked = checked, .diags = diags};
+    AutoArena *apart = arena_new();
+    Both both = {.problem = problem,
+                 .data = data,
+                 .site = site,
+                 .arena = arena,
+                 .checked = checked,
+                 .diags = diags,
+                 .apart = apart};
     const bool alone = interpreted || opaque;
     if (!alone && !run_both(&both))
         return false;
@@ -652,7 +685,7 @@ static bool compute_at(const Problem *problem, ProblemData *data, RefSite *site,
         return false;
     if (!bounded)
         settle_folds(problem, &data, 1);
-    settle_rounding(problem, &data, 1, site, arena);
+    settle_rounding(problem, &data, 1, both.nudged, site, arena);
     if (problem_is_strict(problem)) {
         *how = arena_printf(arena, "%s; every point must give its bits", *how);
         return settle_strict(problem, data, site, arena, diags);
@@ -699,7 +732,7 @@ static int more_at(const Problem *problem, int n, ProblemData *const *data, RefS
     if (!strict && !bounded)
         settle_folds(problem, data, n);
     if (!strict)
-        settle_rounding(problem, data, n, site, arena);
+        settle_rounding(problem, data, n, NULL, site, arena);
     return n;
 }
 

@@ -172,6 +172,7 @@ static void test_integers(void **state)
         {"map(\\i -> float(i), k)", 8},
         {"map(\\i v -> float(i) * x[int(v)], zip(k, x))", 8},
         {"map(\\i -> x[reduce(max, 0, k) / i], k)", 8},
+        {"zip(k, x) |> map(\\i v -> (int(float(i) * 2), v)) |> reduceBy(64, +, 0.0)", 73},
     };
     for (int i = 0; i < COUNTOF(want); i++) {
         Arena *arena = arena_new();
@@ -183,12 +184,55 @@ static void test_integers(void **state)
         const Binding size = {.name = "N", .value = 1000};
         assert_true(problem && problem_bind(problem, &size, 1, &diags));
         assert_int_equal(problem_ranges(problem, 2, arena)[0].below, want[i].below);
-        assert_int_equal(problem_ranges(problem, 2, arena)[1].below, INTS_USUAL);
         const int *k = data_random(problem, 1, arena)->buffer[0].init;
         for (int j = 0; j < 1000; j++)
             assert_true(k[j] >= 0 && k[j] < want[i].below);
         problem_free(problem);
         arena_free(arena);
+    }
+}
+
+// Floats that lead to keys or indices are drawn from all of them, others as usual.
+static void test_key_floats(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body;
+        int below;
+    } want[] = {
+        {"map(\\v -> x[int(v)], x)", 512},
+        {"map(\\v -> x[int(floor(v)) + 1], x)", 512},
+        {"map(\\v -> x[int(v * 100)], x)", 8},
+        {"map(\\v -> x[int(v / h)], x)", 256},
+        {"map(\\v -> x[min(int(v * 100), 99)], x)", 1},
+        {"map(\\v -> x[int(v + h) % 300], x)", 512},
+        {"map(\\v -> x[int(exp(v))], x)", 0},
+        {"map(\\v -> float(int(v)), x)", 0},
+        {"map(\\v -> (int(v * 64), v), x) |> reduceBy(64, +, 0.0)", 1},
+        {"map(\\v -> (int(v), v), x) |> reduceBy(64, +, 0.0)", 64},
+        {"map(\\v u -> (int(v) * 32 + int(u), v), zip(x, x)) |> reduceBy(1024, +, 0.0)",
+         16},
+        {"map(\\v -> (int((v - 0.5) * 64), v), x) |> reduceBy(64, +, 0.0)", 0},
+    };
+    for (int i = 0; i < COUNTOF(want); i++) {
+        AutoArena *arena = arena_new();
+        Diags diags = {.arena = arena};
+        char program[256];
+        snprintf(program, sizeof program, "size N\ndef d(x: [N]float, h: float) =\n  %s\n",
+                 want[i].body);
+        Problem *problem = problem_parse("d.fw", program, &diags);
+        const Binding size = {.name = "N", .value = 1000};
+        assert_true(problem && problem_bind(problem, &size, 1, &diags));
+        const InputRange *drawn = problem_ranges(problem, 2, arena);
+        if (drawn[0].below != want[i].below)
+            print_message("%s\n", want[i].body);
+        assert_int_equal(drawn[0].below, want[i].below);
+        assert_int_equal(drawn[1].below, 0);
+        const float *x = data_random(problem, 1, arena)->buffer[0].init;
+        for (int j = 0; j < 1000; j++)
+            assert_true(want[i].below ? x[j] >= 0 && x[j] < (float)want[i].below
+                                      : x[j] >= 0.5f && x[j] < 1.5f);
+        problem_free(problem);
     }
 }
 
@@ -240,8 +284,9 @@ static void test_index_floats(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),       cmocka_unit_test(test_last_key),
-        cmocka_unit_test(test_lines),        cmocka_unit_test(test_integers),
-        cmocka_unit_test(test_index_floats), cmocka_unit_test(test_more)};
+        cmocka_unit_test(test_random),     cmocka_unit_test(test_last_key),
+        cmocka_unit_test(test_lines),      cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_key_floats), cmocka_unit_test(test_index_floats),
+        cmocka_unit_test(test_more)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

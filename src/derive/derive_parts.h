@@ -27,6 +27,7 @@ typedef struct {
 // What the program is made of, found once: it decides which parameters there are.
 typedef struct {
     const Program *program;
+    TextOf text_of;         // the device
     bool lowered;           // it says itself which threads do what
     int dims;               // most dimensions of one nest
     bool rectangular;       // some nest is one map over all its dimensions
@@ -74,6 +75,7 @@ typedef struct {
     bool staged;  // groups can copy its factors
     Keyed keyed;
     int64_t inner;          // longest short reduction inside a nest; 0: none
+    double text, unrolled;  // most operations written out for one output; with short folds
     int64_t halo[DIMS_MAX]; // largest window size minus 1, outermost dimension first
     int64_t few[DIMS_MAX];  // elements along a short axis, for one item; 0: it is long
     TimeLoop steps;         // what all time loops have in common; count 0: there are none

@@ -205,6 +205,9 @@ static void note_map(Shape *shape, Expr *map)
     if (depth != map->dims)
         return;
     shape->rectangular = true;
+    const Expr *body = map->fun->arg[0];
+    shape->text = fmax(shape->text, pipeline_text(body, shape->text_of));
+    shape->unrolled = fmax(shape->unrolled, pipeline_text(body, TEXT_UNROLLED));
     note_few(map->type, MIN(array_dims(map->type), depth), shape->few);
     Expr *in = map->arg[0];
     note_window(shape, in, map->dims);
@@ -363,8 +366,14 @@ static void constrain_product(Derivation *d, const char *const *stem, int n, int
 }
 
 // 64 outputs an item: unrolling further makes build times explode (PoCL: 1024 copies, 38
-// s).
-enum { ITEM_OUTPUTS = 64, UNROLL_CAP = UNROLL_MOST };
+// s). Fewer where more operations than that would be written out for all of them: gcc
+// compiles 20 to 110 kB of such text a second.
+enum {
+    ITEM_OUTPUTS = 64,
+    ITEM_OPERATIONS = 8192,
+    COPY_OPERATIONS = 16,
+    UNROLL_CAP = UNROLL_MOST
+};
 
 // Steps that a work-item walks along the outermost dimension. Strided elements of an item
 // lie between those of its neighbours, and a tile has no room for a walk.
@@ -440,6 +449,8 @@ static void add_nest_params(Derivation *d, Diags *diags)
         add_counts(d, "c", x, d->device.is_cpu ? 1 : 4);
     }
     int64_t most = shape->product && !d->device.is_cpu ? 2 * ITEM_OUTPUTS : ITEM_OUTPUTS;
+    if (!shape->product)
+        most = MIN(most, MAX((int64_t)(ITEM_OPERATIONS / fmax(shape->text, 1)), 1));
     constrain_product(d, (const char *const[]){"b", "c"}, 2, most, diags);
     // One 128-bit access for several.
     space_add_ints(d->space, "vec", (const int64_t[]){1, 2, 4, 8},
@@ -466,8 +477,8 @@ static void add_nest_params(Derivation *d, Diags *diags)
     constrain_tile(d, add_cover_params(d, diags), diags);
 }
 
-// Straight-line code for a short reduction, as long as an item stays below so many copies.
-// A processor's OpenCL compiler takes minutes for 1,024.
+// Straight-line code for a short reduction, as long as an item stays below so many copies,
+// of few operations each. A processor's OpenCL compiler takes minutes for 1,024.
 static void add_inner(Derivation *d, Diags *diags)
 {
     AutoBuf text = buf_new();
@@ -475,6 +486,8 @@ static void add_inner(Derivation *d, Diags *diags)
     for (int x = 0; x < d->shape.dims && d->shape.rectangular; x++)
         buf_printf(&text, "b%s * c%s * ", derive_axis[x], derive_axis[x]);
     int64_t inner = d->shape.taps ? d->shape.taps : d->shape.inner;
+    if (!d->shape.product)
+        inner = MAX(inner, (int64_t)(d->shape.unrolled / COPY_OPERATIONS));
     buf_printf(&text, "%lld <= %d", (long long)inner, d->device.is_cpu ? 512 : 1024);
     space_add_words(d->space, "inner", (const char *const[]){"loop", "unroll"}, 2);
     space_constrain(d->space, text.text, diags);
@@ -736,6 +749,7 @@ Derivation *derive_open(const Program *program, const DeviceInfo *device, Diags 
     d->device = *device;
     d->rates = cover_rates(device);
     d->shape.program = program;
+    d->shape.text_of = d->device.is_cpu ? TEXT_PROCESSOR : TEXT_ITEM;
     d->shape.room = fold_room(d);
     d->shape.steps_room = steps_room(d);
     d->shape.dims = lowered_dims(program->main->body);

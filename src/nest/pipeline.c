@@ -166,22 +166,57 @@ static void collect_param(StageFinder *f, const Expr *expr, int field, const How
             add_read(reads, input_elem(f, expr->param, field), how);
 }
 
-double pipeline_operations(const Expr *expr)
+// How often a pattern's function is applied.
+typedef int64_t Applied(const Expr *expr);
+
+static int64_t always(const Expr *expr)
 {
-    double n = expr->kind == E_OP && op_info[expr->op].kind != OPK_FREE;
-    if (expr->kind == E_CALL)
-        n += expr->callee->body ? pipeline_operations(expr->callee->body)
-                                : expr->callee->flops;
-    for (int i = 0; i < expr->narg; i++)
-        n += pipeline_operations(expr->arg[i]);
     int64_t times = 1;
     const Type *data = expr->fun && expr->narg ? expr->arg[expr->narg - 1]->type : NULL;
     const Arith *loop = expr_is(expr, P_ITERATE)        ? expr->num[0]
                         : data && data->kind == T_ARRAY ? data->len
                                                         : NULL;
-    if (loop && !arith_is_const(loop, &times))
-        times = 1;
-    return n + (expr->fun ? (double)times * pipeline_operations(expr->fun) : 0);
+    return loop && arith_is_const(loop, &times) ? times : 1;
+}
+
+static double operations(const Expr *expr, Applied *applied)
+{
+    double n = expr->kind == E_OP && op_info[expr->op].kind != OPK_FREE;
+    if (expr->kind == E_CALL)
+        n += expr->callee->body ? operations(expr->callee->body, applied)
+                                : expr->callee->flops;
+    for (int i = 0; i < expr->narg; i++)
+        n += operations(expr->arg[i], applied);
+    return n + (expr->fun ? (double)applied(expr) * operations(expr->fun, applied) : 0);
+}
+
+double pipeline_operations(const Expr *expr)
+{
+    return operations(expr, always);
+}
+
+static int64_t unrolled(const Expr *expr)
+{
+    const int64_t times = always(expr);
+    return times <= UNROLL_MOST ? times : 1;
+}
+
+static int64_t stepped(const Expr *expr)
+{
+    return expr_is(expr, P_ITERATE) ? unrolled(expr) : 1;
+}
+
+static int64_t stepped_by_item(const Expr *expr)
+{
+    return type_holds_array(expr->type) ? 1 : stepped(expr);
+}
+
+double pipeline_text(const Expr *expr, TextOf of)
+{
+    static Applied *const applied[] = {[TEXT_ITEM] = stepped_by_item,
+                                       [TEXT_PROCESSOR] = stepped,
+                                       [TEXT_UNROLLED] = unrolled};
+    return operations(expr, applied[of]);
 }
 
 // Windows over what lies there, with or without a border.

@@ -112,7 +112,11 @@ void pipeline_find_covers(Pipeline *pipeline, const StageRates *rates, int most)
 // Can readers of a stage compute it again, in a cover's kernels, or would that be too
 // often?
 bool pipeline_again(const Pipeline *pipeline, const Cover *cover);
-double pipeline_operations(const Expr *expr);                // of scalars
+double pipeline_operations(const Expr *expr); // of scalars
+// Those that are written out for it. The steps of a loop are, but not those of arrays where
+// an item is a thread; all short loops are, if that is wanted.
+typedef enum { TEXT_ITEM, TEXT_PROCESSOR, TEXT_UNROLLED } TextOf;
+double pipeline_text(const Expr *expr, TextOf of);
 int64_t pipeline_bytes(const Pipeline *pipeline, int stage); // of a point
 // The time of a set as one kernel, in ns, with what is cheaper for each intermediate.
 double pipeline_time(const Pipeline *pipeline, Calls set, const StageRates *rates);

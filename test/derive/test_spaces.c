@@ -312,6 +312,29 @@ static void test_named_loops(void **state)
 #undef STEP
 }
 
+// What is written out for each output limits how many an item has: the steps of a loop of
+// numbers, and on a processor those of small arrays, too.
+static void test_outputs_of_long_texts(void **state)
+{
+    (void)state;
+    const char *text[] = {
+        "def p(a: [64][64]float) = map2(\\x -> iterate(100, \\s -> s * s + x, x), a)",
+        "def p(a: [64][64]float) = map2(\\x -> x * x + x, a)"};
+    for (int i = 0; i < COUNTOF(text); i++) {
+        Opened o;
+        Point point;
+        open_text(&o, text[i]);
+        const Space *space = derive_space(o.derivation);
+        derive_plain(o.derivation, &point);
+        assert_true(space_valid(space, &point));
+        assert_true(space_set(space, &point, "bx", "16"));
+        assert_true(space_valid(space, &point));
+        assert_true(space_set(space, &point, "by", "4"));
+        assert_int_equal(space_valid(space, &point), i == 1);
+        close_all(&o);
+    }
+}
+
 // Items may have all of an axis of few elements.
 static void test_few(void **state)
 {
@@ -583,6 +606,7 @@ int main(void)
         cmocka_unit_test(test_folds_are_hoisted),
         cmocka_unit_test(test_names_within_rows),
         cmocka_unit_test(test_named_loops),
+        cmocka_unit_test(test_outputs_of_long_texts),
         cmocka_unit_test(test_few),
         cmocka_unit_test(test_long_columns_are_apart),
         cmocka_unit_test(test_same_rows),

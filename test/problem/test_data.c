@@ -211,7 +211,7 @@ static void test_key_floats(void **state)
         {"map(\\v -> (int(v * 64), v), x) |> reduceBy(64, +, 0.0)", 1},
         {"map(\\v -> (int(v), v), x) |> reduceBy(64, +, 0.0)", 64},
         {"map(\\v u -> (int(v) * 32 + int(u), v), zip(x, x)) |> reduceBy(1024, +, 0.0)",
-         16},
+         32},
         {"map(\\v -> (int((v - 0.5) * 64), v), x) |> reduceBy(64, +, 0.0)", 0},
     };
     for (int i = 0; i < COUNTOF(want); i++) {

@@ -422,7 +422,8 @@ static bool is_bounded(const ProblemData *data)
 
 // Where a program makes steps, bounds are not wider than what rounding can do; without
 // bounds, that is the tolerance, and as many elements may be further off as a change of the
-// inputs' last bits takes further. ahead: what those of one set come to; NULL: not known.
+// inputs' last bits takes further. ahead: what those of one set come to with the numbers of
+// the kernels; NULL: not known.
 static void settle_rounding(const Problem *problem, ProblemData *const *data, int n,
                             ProblemData *ahead, RefSite *site, Arena *arena)
 {
@@ -441,11 +442,13 @@ static void settle_rounding(const Problem *problem, ProblemData *const *data, in
         return;
     for (int k = 0; !bounded && steps && k < n; k++)
         limits_diverged(data[k], arena);
+    const Numbers numbers = bounded ? AS_KERNELS : without_bounds(problem);
+    const bool known = ahead && numbers == AS_KERNELS;
     for (int k = 0; k < n; k++)
-        nudged[k] = ahead ? ahead : nudged_data(data[k], scratch);
-    if (!ahead)
-        n = run_plain(problem, bounded ? AS_KERNELS : without_bounds(problem), nudged, n,
-                      false, site, scratch, &(Diags){.arena = scratch});
+        nudged[k] = known ? ahead : nudged_data(data[k], scratch);
+    if (!known)
+        n = run_plain(problem, numbers, nudged, n, false, site, scratch,
+                      &(Diags){.arena = scratch});
     for (int k = 0; k < n; k++) {
         data[k]->seconds += nudged[k]->seconds;
         data[k]->build_s += nudged[k]->build_s;

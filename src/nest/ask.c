@@ -204,7 +204,7 @@ bool is_relayout(const Expr *expr)
     if (expr->kind != E_PATTERN)
         return false;
     bool view = pattern_info[expr->pattern].group == G_VIEW;
-    return view ? writes_itself(expr)
+    return view ? expr_is(expr, P_UNZIP) || writes_itself(expr)
                 : is_map(expr) && layout_function(expr->fun) && writes_itself(expr->arg[0]);
 }
 

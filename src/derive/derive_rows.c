@@ -513,7 +513,8 @@ static bool is_of_rows(const Expr *map)
 // key.
 static bool stores_rows(const DeriveWalk *w, const Expr *map)
 {
-    return is_given_rows(map) || expr_is(expr_behind_lets(map->fun->arg[0]), P_REDUCEBY) ||
+    const Expr *row = under_views(expr_behind_lets(map->fun->arg[0]));
+    return is_given_rows(map) || expr_is(row, P_REDUCEBY) ||
            (has_fewer(map, w->units) && named_bytes(map) > w->room);
 }
 

@@ -24,10 +24,11 @@ static bool only_shows(const Expr *expr)
 
 static bool is_computed(const Expr *expr, const void *none)
 {
+    const bool array = expr_is(expr, P_ARRAY);
     return expr->kind == E_PATTERN &&
-           (pattern_info[expr->pattern].group != G_VIEW || expr->pattern == P_ARRAY ||
+           (pattern_info[expr->pattern].group != G_VIEW || array ||
             expr->pattern == P_SCATTER) &&
-           !(expr->pattern == P_MAP && only_shows(expr->fun->arg[0]));
+           !((array || expr->pattern == P_MAP) && only_shows(expr->fun->arg[0]));
 }
 
 bool expr_computes(const Expr *expr)

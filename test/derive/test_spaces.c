@@ -76,6 +76,16 @@ static void test_arrays_by_index(void **state)
         "def p(a: [6][64][96]float, b: [6][80][96]float, c: [6]float) = zip(a, b, c) "
         "|> map(\\x y z -> x |> map(\\r -> y |> map(\\q -> 1 / (1 + exp(z)) * "
         "reduce(+, 0, zip(r, q) |> map(\\u v -> 1 / (1 + exp(z)) * u * v)))))");
+    // Several results of which nothing is computed, and layouts of rows folded by key.
+    same_space(
+        "def p(a: [50][70]float, b: [50][70]int) = unzip(pad2(1, 1, clamp, zip2(a, "
+        "b)))",
+        "def p(a: [50][70]float, b: [50][70]int) = zip2(a, b) |> pad2(1, 1, clamp) |> "
+        "map2(\\e -> e) |> unzip");
+    same_space("def p(a: [5000]int) = array(40, \\i -> split(16, reduceBy(256, +, 0, a |> "
+               "map(\\v -> (v & 255, i)))))",
+               "def p(a: [5000]int) = let h = array(40, \\i -> reduceBy(256, +, 0, a |> "
+               "map(\\v -> (v & 255, i)))) in map(split(16), h)");
     // A name costs nothing.
     same_space(
         "def p(a: [500][70]float) = array(70, \\j -> let q = array(500, \\i -> a[i][j] * "

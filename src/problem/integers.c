@@ -414,13 +414,14 @@ static void draw_wanted(const Walk *w, InputRange *drawn)
 // Floats that lead outside however small they are stay as usual.
 static bool draw_smaller(const Walk *w, InputRange *drawn)
 {
+    enum { LEAST = 2 }; // integers, so that they are not all the same
     bool smaller = false;
     for (int i = 0; i < INPUTS_MOST; i++) {
         const int64_t below = drawn[i].below;
         const bool outside_keys = w->keys[i] && below > w->keys[i];
         const int64_t less = w->floats >> i & 1 ? below / 2
                              : outside_keys     ? w->keys[i]
-                                                : MAX(below / 2, INTS_USUAL);
+                                                : MAX(below / 2, LEAST);
         if (w->outside >> i & 1 && less < below) {
             drawn[i].below = less;
             smaller = true;
@@ -444,6 +445,10 @@ const InputRange *problem_ranges(const Problem *problem, int n, Arena *arena)
         walk_program(&w, main, drawn);
         smaller = draw_smaller(&w, drawn);
     }
+    // What is outside anyway may be behind a condition.
+    for (int i = 0; i < INPUTS_MOST; i++)
+        if ((w.outside & ~w.floats) >> i & 1)
+            drawn[i].below = w.wanted[i] ? MIN(w.wanted[i], INTS_USUAL) : INTS_USUAL;
     for (int i = 0; i < n; i++) {
         int64_t keys = i < INPUTS_MOST ? w.keys[i] : 0;
         drawn[i].inside = keys ? MIN(keys, drawn[i].below) : drawn[i].below;

@@ -134,9 +134,21 @@ static bool stream_loop(DeriveWalk *w, Path at, int64_t steps)
     return true;
 }
 
+static bool is_iterate(const Expr *expr, const void *none)
+{
+    return expr_is(expr, P_ITERATE);
+}
+
+bool has_loop(const Expr *expr)
+{
+    return expr_any_here(expr, is_iterate, NULL);
+}
+
+// Of a loop whose step has loops it is these whose steps share kernels.
 static bool fuse_steps(DeriveWalk *w, Path at)
 {
-    return w->fused > 1 && stream_loop(w, at, w->fused);
+    return w->fused > 1 && !has_loop(walk_node(w, at)->fun->arg[0]) &&
+           stream_loop(w, at, w->fused);
 }
 
 static bool reaches(const TimeLoop *loop)

@@ -189,6 +189,8 @@ bool try_values(const Derivation *derivation, Point *point, const char *format, 
     FW_PRINTF(3, 4);
 void constrain(Derivation *derivation, Diags *diags, const char *format, ...)
     FW_PRINTF(3, 4);
+// derive.c: are there time loops at host level, not in the functions below?
+bool has_loop(const Expr *expr);
 // derive.c: an iterate as iterateStream, with all that is short written out; NULL: it is
 // not of that form.
 const Expr *derive_steps(Ir *ir, Expr *iterate);
@@ -198,6 +200,8 @@ void derive_passes(const Derivation *derivation, const Point *point, TimeLoop *p
 // What the time loops of a program are, of its expression at host level.
 void note_steps(Derivation *derivation, Expr *expr);
 bool has_stream(const Derivation *derivation);
+// Are the stages of the pipeline those of a step of such a loop?
+bool fuses_stages(const Derivation *derivation);
 bool streams_rows(const Derivation *derivation);
 // Do warps one below another keep a tile of rows?
 bool has_tiles(const Derivation *derivation);

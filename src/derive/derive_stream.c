@@ -56,8 +56,10 @@ static void note_loop(Derivation *d, Expr *iterate)
 
 void note_steps(Derivation *d, Expr *expr)
 {
-    if (expr_is(expr, P_ITERATE))
+    if (expr_is(expr, P_ITERATE)) {
         note_loop(d, expr);
+        note_steps(d, expr->fun->arg[0]);
+    }
     for (int i = 0; i < expr->narg; i++)
         note_steps(d, expr->arg[i]);
 }
@@ -232,13 +234,19 @@ static void add_early(Derivation *d, const char *by, Diags *diags)
               (long long)s->words, words, WINDOW_REGISTERS);
 }
 
+bool fuses_stages(const Derivation *d)
+{
+    const Path *region = d->pipeline ? &d->pipeline->region : NULL;
+    return region && region->n && !has_loop(path_find(d->normal.expr, region));
+}
+
 // Steps that are fused are neither staged in tiles nor covered in another way.
 static void constrain_fused(Derivation *d, Diags *diags)
 {
     constrain_sweeps(d, "fuse == 1", diags);
     if (space_find(d->space, "scheme") >= 0)
         constrain(d, diags, "fuse == 1 or scheme == 'global'");
-    if (space_find(d->space, "cover") >= 0)
+    if (space_find(d->space, "cover") >= 0 && fuses_stages(d))
         constrain(d, diags, "fuse == 1 or cover == '%s'",
                   cover_stored(d) ? cover_stored(d) : "");
 }

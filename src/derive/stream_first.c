@@ -270,7 +270,8 @@ static void set_stream(const Derivation *d, const FirstStream *stream, Point *po
             set_number(d, point, number_name[i], stream->n[i]);
     if (space_find(d->space, "early") >= 0)
         space_set(d->space, point, "early", stream->n[EARLY] ? "all" : "next");
-    cover_apart(d, point); // stages of a step are named
+    if (fuses_stages(d)) // which have names
+        cover_apart(d, point);
 }
 
 // All steps as sweeps: what memory takes for them.

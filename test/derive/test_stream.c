@@ -134,6 +134,14 @@ static const Case cases[] = {
      "    |> map2(\\q p -> s*q + (if r == 0 then " STAR " else p[1][2])), t + 2, w, n - 5),"
      "  (x, 1.0, k, 7))).0",
      37, 29, 7, "3", "2", true, FLAT},
+    // The inner loop of a time loop, between other stages of its step.
+    {"def f(x: [N][M]float) = iterate(3, \\a -> "
+     "  let b = a |> pad2(1, 1, clamp) |> slide2(3, 1) |> map2(\\p -> " STAR ") in"
+     "  let c = iterate(T, \\q -> zip2(q |> pad2(1, 1, 0) |> slide2(3, 1), b)"
+     "    |> map2(\\p e -> e - " STAR "), map2(\\e -> 0.5 * e, b)) in"
+     "  zip2(a, c |> pad2(1, 1, wrap) |> slide2(3, 1))"
+     "    |> map2(\\e p -> e - 0.5 * (p[1][2] - p[0][1])), x)",
+     23, 37, 5, "3", "2", true, FLAT},
     {STEPS3("a |> pad3(1, 1, clamp) |> slide3(3, 1) |> map3(\\p -> " STAR3 ")"), 7, 9, 3,
      "2", "2", true, 13, "4", "2"},
     {STEPS3("a |> pad3(1, 1, mirror) |> slide3(3, 1) |> map3(\\p -> " BOX3 ")"), 11, 13, 2,

@@ -134,16 +134,6 @@ static bool stream_loop(DeriveWalk *w, Path at, int64_t steps)
     return true;
 }
 
-static bool is_iterate(const Expr *expr, const void *none)
-{
-    return expr_is(expr, P_ITERATE);
-}
-
-bool has_loop(const Expr *expr)
-{
-    return expr_any_here(expr, is_iterate, NULL);
-}
-
 // Of a loop whose step has loops it is these whose steps share kernels.
 static bool fuse_steps(DeriveWalk *w, Path at)
 {

@@ -875,6 +875,7 @@ void derive_normalise(DeriveWalk *w, Path at)
     derive_windows_by_index(w, at);
     maps_by_index(w, at, true, false, 0);
     derive_results_of_rows(w, at); // arrays by index may be other names of them
+    derive_join_rows(w, at);
     derive_stages_of_rows(w, at);
     derive_results_apart(w, at);
     walk_apply_plain(w, RULE_SAFE_FOLD, at);

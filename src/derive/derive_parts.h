@@ -189,14 +189,13 @@ bool try_values(const Derivation *derivation, Point *point, const char *format, 
     FW_PRINTF(3, 4);
 void constrain(Derivation *derivation, Diags *diags, const char *format, ...)
     FW_PRINTF(3, 4);
-// derive.c: are there time loops at host level, not in the functions below?
-bool has_loop(const Expr *expr);
 // derive.c: an iterate as iterateStream, with all that is short written out; NULL: it is
 // not of that form.
 const Expr *derive_steps(Ir *ir, Expr *iterate);
 // The kernels of a point that warps walk through, as time loops of one step; count 0: none.
 void derive_passes(const Derivation *derivation, const Point *point, TimeLoop *passes);
 // derive_stream.c
+bool has_loop(const Expr *expr); // are there time loops, not in the functions below?
 // What the time loops of a program are, of its expression at host level.
 void note_steps(Derivation *derivation, Expr *expr);
 bool has_stream(const Derivation *derivation);

@@ -571,6 +571,134 @@ void derive_stages_of_rows(DeriveWalk *w, Path at)
     }
 }
 
+// Stages over the same rows
+// -----------------------------------------------------------------
+
+// How often the elements that a map is given are, or have, an element of what a param
+// names.
+static int names_elements(const Expr *in, const Param *param)
+{
+    int n = expr_is_use(in, param);
+    for (int i = 0; is_zip(in, in->dims) && i < in->narg; i++)
+        n += names_elements(in->arg[i], param);
+    return n;
+}
+
+// Shorter rows are an item's, of which a group has many.
+static bool has_long_rows(const Type *type)
+{
+    return type_depth(type) > 1 && array_is_large(type->elem, SMALL_MOST + 1);
+}
+
+// Does an array of rows stand among what another map is given, too?
+static bool shares_rows(const Expr *in, const Expr *other)
+{
+    bool found = has_long_rows(in->type) && expr_equal(in, other);
+    for (int i = 0; is_zip(in, in->dims) && i < in->narg && !found; i++)
+        found = shares_rows(in->arg[i], other);
+    for (int i = 0; is_zip(other, other->dims) && i < other->narg && !found; i++)
+        found = shares_rows(in, other->arg[i]);
+    return found;
+}
+
+// Is it a map that a group may do, of rows that are neighbours in memory?
+static bool is_of_each_row(const Expr *map)
+{
+    return is_map(map) && (map->dims == 1 || (map->dims == 2 && !has_fold(map))) &&
+           type_depth(map->type) <= 2 && !has_windows(map->arg[0]) && !reads_columns(map) &&
+           !has_product(map) && !expr_find_pattern(map, P_SCAN);
+}
+
+// Does it go through rows that the n stages at a position make, or go through?
+static bool goes_with(const DeriveWalk *w, Path at, int64_t n, const Expr *map)
+{
+    bool shares = false;
+    const Expr *let = walk_node(w, at);
+    if (!is_of_each_row(map) ||
+        !arith_equal(w->r.ir->arith, map->type->len, let->arg[0]->type->len))
+        return false;
+    for (; n > 0; n--, let = let->arg[1]) {
+        const int reads = names_elements(map->arg[0], let->param);
+        if (reads < expr_count(map, expr_is_use, let->param))
+            return false;
+        shares |= (reads && has_long_rows(let->arg[0]->type)) ||
+                  shares_rows(let->arg[0]->arg[0], map->arg[0]);
+    }
+    return shares;
+}
+
+// Moves all such stages, and results, to behind the first: how many they are then.
+static int64_t gather_stages(DeriveWalk *w, Path at)
+{
+    int64_t n = 1;
+    Path next = walk_below(w, at, 1);
+    for (; !w->deep && walk_node(w, next)->kind == E_LET; next = walk_below(w, next, 1))
+        n += goes_with(w, at, n, walk_node(w, next)->arg[0]) &&
+             walk_move_up(w, next, at.n + (int)n);
+    const bool tuple = walk_node(w, next)->kind == E_TUPLE;
+    const int items = tuple ? walk_node(w, next)->narg : 1;
+    for (int64_t i = 0; i < items && !w->deep; i++) {
+        const Expr *end = walk_node(w, next);
+        if (goes_with(w, at, n, tuple ? end->arg[i] : end) &&
+            walk_apply(w, RULE_NAME_STAGE, next, &i, 1)) {
+            n += walk_move_up(w, next, at.n + (int)n);
+            next = walk_below(w, next, 1);
+        }
+    }
+    return n;
+}
+
+// Makes rows of those in two dimensions. False: others want such rows, and no results.
+static bool settle_stages(DeriveWalk *w, Path at, int64_t n)
+{
+    const Expr *rest = walk_node(w, at);
+    for (int64_t i = 0; i < n; i++)
+        rest = rest->arg[1];
+    for (bool ok = true; n > 0 && !w->deep; n--, at = walk_below(w, at, 1)) {
+        const Expr *let = walk_node(w, at);
+        if (type_depth(let->arg[0]->type) > 1 && expr_mentions(rest, let->param) &&
+            !has_result(rest, let->param, -1))
+            return false;
+        while (ok && let->arg[0]->dims > 1 && (let = walk_node(w, at))->arg[0]->dims > 1)
+            ok = walk_apply_plain(w, RULE_MAP_NEST, walk_below(w, at, 0));
+    }
+    return !w->deep;
+}
+
+// A group that holds a row does all that stages do with it, one after the other.
+static bool is_group_each(const DeriveWalk *w, const Expr *map)
+{
+    return chain_depth(map) == 1 && shared_stage(map) < 0 && chain_bytes(map) <= w->room &&
+           !has_fewer(map, w->units);
+}
+
+// Stages that go through the same rows, of which some fold them, are one map: each row is
+// read once, and what only they need of it is not stored.
+void derive_join_rows(DeriveWalk *w, Path at)
+{
+    enum { LETS_MOST = 64 }; // each is compared with all that follow
+    if (w->deep || walk_below_lets(w, at).n - at.n > LETS_MOST)
+        return;
+    for (; !w->deep && walk_node(w, at)->kind == E_LET; at = walk_below(w, at, 1)) {
+        if (expr_is(walk_node(w, at)->arg[0], P_ITERATE))
+            derive_join_rows(w, walk_below(w, walk_below(w, at, 0), CHILD_FUN));
+        if (!is_of_each_row(walk_node(w, at)->arg[0]))
+            continue;
+        const Rewriter before = rewriter_hold(&w->r);
+        const int64_t n = gather_stages(w, at);
+        const bool ok = n > 1 && settle_stages(w, at, n) &&
+                        walk_apply(w, RULE_LET_TUPLE, at, &n, 1) &&
+                        is_group_each(w, walk_node(w, walk_below(w, at, 0)));
+        if (!rewriter_end(&w->r, &before, ok))
+            continue;
+        derive_results_of_rows(w, at);
+        if (!w->deep && walk_node(w, at)->kind != E_LET)
+            return; // it is all of the result
+    }
+    if (!w->deep && expr_is(walk_node(w, at), P_ITERATE))
+        derive_join_rows(w, walk_below(w, at, CHILD_FUN));
+}
+
 // A map that gives several arrays, or arrays and numbers, for each row, and folds nothing
 // that a group would hold: each of its items would have a row.
 static bool is_apart(const Expr *expr)

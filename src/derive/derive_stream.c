@@ -43,6 +43,16 @@ void merge_loops(TimeLoop *all, const TimeLoop *found)
     }
 }
 
+static bool is_iterate(const Expr *expr, const void *none)
+{
+    return expr_is(expr, P_ITERATE);
+}
+
+bool has_loop(const Expr *expr)
+{
+    return expr_any_here(expr, is_iterate, NULL);
+}
+
 static void note_loop(Derivation *d, Expr *iterate)
 {
     TimeLoop found;

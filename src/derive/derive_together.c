@@ -304,8 +304,7 @@ static bool has_pass(const Expr *let, const Expr *array)
     return false;
 }
 
-// Moves the let at a position up to another one, unless something between needs it not to.
-static bool move_up(DeriveWalk *w, Path at, int to)
+bool walk_move_up(DeriveWalk *w, Path at, int to)
 {
     while (at.n > to) {
         at.n--;
@@ -355,7 +354,7 @@ void derive_join_folds(DeriveWalk *w, Path at)
             if (is_whole_fold(let))
                 array = shared_array(first->arg[0]->arg[1], let->arg[0]->arg[1]);
             n += array && !has_pass(walk_node(w, lets), array) &&
-                 move_up(w, next, at.n + (int)n);
+                 walk_move_up(w, next, at.n + (int)n);
         }
         joined |= n > 1 && walk_apply(w, RULE_LET_TUPLE, at, &n, 1);
     }

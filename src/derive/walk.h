@@ -115,6 +115,7 @@ void derive_results_of_rows(DeriveWalk *w, Path at);
 void derive_turn_result(DeriveWalk *w, Path at);
 Path derive_turn_outside(DeriveWalk *w, Path at);
 bool derive_stays_apart(const Expr *map, int i); // such a stage, part i of what a map reads
+void derive_join_rows(DeriveWalk *w, Path at);   // stages that go through the same rows
 void derive_stages_of_rows(DeriveWalk *w, Path at);
 void derive_results_apart(DeriveWalk *w, Path at);
 void derive_name_results(DeriveWalk *w);
@@ -174,6 +175,8 @@ bool derive_keyed(DeriveWalk *w, Path at);
 bool derive_list(DeriveWalk *w, Path at);
 // Folds at a position, or in lets there, that read one array are one fold of tuples.
 void derive_join_folds(DeriveWalk *w, Path at);
+// Moves the let at a position up to another level, unless it needs what is between.
+bool walk_move_up(DeriveWalk *w, Path at, int to);
 // The map of parts that foldTogether made.
 void derive_together(DeriveWalk *w, Path at, const Together *parts);
 // How the parts of a let are done; NULL: it is none of those.

@@ -3,9 +3,8 @@
 // Stages: maps that names hold are reordered and joined in one map, and a zip that
 // separates a map from its reader is removed.
 //
-//   source  lets are those of any functional language; several results of one map: the
-//           horizontal fusion of Futhark (Henriksen et al., PLDI 2017, section 4); paper
-//           004, section 3 (outputs of a fusion)
+//   source  several results of one map: the horizontal fusion of Futhark (Henriksen et
+//           al., PLDI 2017, section 4); paper 004, section 3 (outputs of a fusion)
 
 #include "rewrite/internal.h"
 
@@ -68,8 +67,7 @@ static bool fold_value(Rewrite *rw, Expr *expr, const FoldAgain *again)
     return changed;
 }
 
-// Looks for a fold first: a copy of all that follows, for each of a thousand lets, would
-// take gigabytes.
+// A copy of all that follows, for each of a thousand lets, would take gigabytes.
 Expr *rule_foldAgain(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     if (at->kind != E_LET || !expr_is(at->arg[0], P_MAP) || !at_host(rw) ||
@@ -282,9 +280,8 @@ static bool takes_item(const Expr *expr, const void *all)
            element_component(expr->fun->arg[0], expr->fun->params[0]) >= 0;
 }
 
-// The maps that lets hold, and their components if the rest uses nothing else. What one
-// reads element by element of those before it is at hand; what it reads otherwise is
-// computed again. False: they do not fit.
+// The maps that lets hold, and their components if the rest uses those. Elements at other
+// places of a map before are computed again. False: they do not fit.
 static bool find_maps(Rewrite *rw, const Expr *at, const Expr *rest, const Expr **map,
                       int *apart, Parts *parts)
 {
@@ -298,8 +295,9 @@ static bool find_maps(Rewrite *rw, const Expr *at, const Expr *rest, const Expr 
                                 expr_count(map[n], expr_is_use, parts->name[k]))
                 map[n] = expr_replace(rw->ir, map[n], parts->name[k], map[k]);
         add_parts(parts, map[n]->arg[0]);
-        if (is_map_of_tuples(map[n]) && expr_count(rest, takes_item, let->param) ==
-                                            expr_count(rest, expr_is_use, let->param))
+        const int uses = expr_count(rest, expr_is_use, let->param);
+        if (is_map_of_tuples(map[n]) && uses &&
+            expr_count(rest, takes_item, let->param) == uses)
             apart[n] = type_tuple_of(map[n]->type)->n;
         parts->name[n] = let->param;
         parts->own[n] = fresh(rw, let->param->name);
@@ -335,8 +333,11 @@ static Expr *tuple_of_maps(Rewrite *rw, const Expr *at, int n)
         }
         Expr *mine = apart[i] ? expr_tuple(rw->ir, own, apart[i]) : own[0];
         of[i] = make_map(rw, parts.dims, make_lambda(rw, t, mine), use(rw, all));
+        m -= !expr_mentions(rest, parts.name[i]);
     }
-    Expr *body = expr_tuple(rw->ir, item, m);
+    for (int i = 0; i < n && m == 1; i++)
+        of[i] = use(rw, all);
+    Expr *body = m == 1 ? item[0] : expr_tuple(rw->ir, item, MAX(m, 1));
     for (int i = n - 1; i >= 0; i--)
         if (value[i])
             body = call(rw, make_lambda(rw, parts.own[i], body), value[i]);
@@ -437,9 +438,8 @@ Expr *rule_layoutOfZip(Rewrite *rw, const Expr *at, const RuleArgs *args)
                  expr_is(at, P_DROP) || expr_is(at, P_GATHER);
     const Expr *zip = at->kind == E_PATTERN && at->narg ? data_of(at) : NULL;
     bool turns = zip && expr_is(at, P_TRANSPOSE) && expr_is(zip, P_ZIP) && zip->dims > 1;
-    if (!turns && (!(windows || moves) || !is_dims(zip, P_ZIP, at->dims)))
-        return NULL;
-    if (zip->narg > PARTS_MAX)
+    if ((!turns && (!(windows || moves) || !is_dims(zip, P_ZIP, at->dims))) ||
+        zip->narg > PARTS_MAX)
         return NULL;
     Expr *part[PARTS_MAX];
     for (int i = 0; i < zip->narg; i++)

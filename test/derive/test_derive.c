@@ -587,7 +587,8 @@ static void test_folds_again(void **state)
 static void test_made_anew(void **state)
 {
     (void)state;
-#define BOTH(of) "let d = " of " in (map(reduce(+, 0), d), map(reduce(max, 0), d))"
+#define BOTH(of)                                                                           \
+    "let d = " of " in (map(reduce(+, 0), d), map(reduce(max, 0), transpose(d)))"
     static const struct {
         const char *def, *rule;
         bool has;
@@ -610,6 +611,45 @@ static void test_made_anew(void **state)
         open_text(&x, known[i].def);
         if (known[i].has != has_step(&x, known[i].rule))
             fail_msg("%d: %s", i, known[i].def);
+        close_all(&x);
+    }
+}
+
+// Stages that go through the same long rows are one map, from which results are taken; not
+// where others want rows that are no results, and not of a few rows.
+static void test_stages_of_rows(void **state)
+{
+    (void)state;
+#define SUM   "let s = map(\\r -> reduce(+, 0, r), a) in "
+#define SHARE "map(\\r t -> map(\\v -> v / t, r), zip(a, s))"
+    static const struct {
+        const char *def;
+        int kernels;
+    } known[] = {
+        {"def p(a: [999][300]float) = " SUM SHARE, 1},
+        {"def p(a: [999][300]float) = " SUM "(s, " SHARE ", map(reduce(max, 0), a))", 1},
+        {"def p(b: [999][300]float) = let a = map2(exp, b) in " SUM "(a, " SHARE ")", 1},
+        {"def p(a: [999][300]float) = let s = array(999, \\i -> reduce(+, 0, a[i])) in "
+         "array2(999, 300, \\i j -> a[i][j] / s[i])",
+         1},
+        {"def p(a: [999][300]float) = iterate(4, \\a -> " SUM SHARE ", a)", 1},
+        {"def p(a: [999][300]float) = " SUM "let b = " SHARE " in "
+         "map(\\v -> v[0] * v[2], slide(3, 1, join(b)))",
+         3},
+        {"def p(a: [999][30]float) = " SUM SHARE, 2},
+        {"def p(a: [3][30000]float) = " SUM SHARE, 3},
+    };
+#undef SUM
+#undef SHARE
+    for (int i = 0; i < COUNTOF(known); i++) {
+        Opened x = {0};
+        Point point;
+        open_text(&x, known[i].def);
+        derive_plain(x.derivation, &point);
+        const Unit *unit = derive_unit(x.derivation, &point, false, x.arena, &x.diags);
+        if (!unit || unit->kernels.len != known[i].kernels)
+            fail_msg("%d: %d kernels: %s", i, unit ? (int)unit->kernels.len : -1,
+                     known[i].def);
         close_all(&x);
     }
 }
@@ -673,6 +713,7 @@ int main(void)
         cmocka_unit_test(test_strict_passes),
         cmocka_unit_test(test_folds_again),
         cmocka_unit_test(test_made_anew),
+        cmocka_unit_test(test_stages_of_rows),
         cmocka_unit_test(test_rows_by_lanes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -357,6 +357,14 @@ static const Instance instances[] = {
      "  map(mix, zip(b, a))",
      "root", "2"},
     {"letTuple",
+     "def p(x, y: [N]int) = let a = map(twice, x) in let b = map(mix, zip(a, y)) in\n"
+     "  let c = map(mix, zip(b, a)) in (c, map(twice, b))",
+     "root", "3"},
+    {"letTuple",
+     "def p(x: [N]int) = let a = map(\\v -> (v, twice(v)), x) in\n"
+     "  let b = map(\\v t -> v + t.1, zip(x, a)) in map(twice, b)",
+     "root", "2"},
+    {"letTuple",
      "def p(x, y: [N]int) = let a = reduce(+, 0, map(mix, zip(x, y))) in let b = "
      "reduce(\\s v -> s * twice(v), 1, y) in let c = reduce(max, -9, x) in (b, a - c)",
      "root", "3"},

@@ -89,7 +89,7 @@ struct Tune {
     int asked_first; // of the points tried before the strategy's
     Point first[16];
     int nfirst;
-    VEC(Point) claimed; // of wisdom, tried after the first
+    VEC(Point) claimed; // of wisdom and options->also, tried after the first
     int asked_claimed;
     bool has_plain;           // the first of them is the plain point
     uint64_t space_hash;      // without options->where: trials are the same

@@ -7,15 +7,18 @@
 //           others, and some inside. The first, the middle and the last of the diagonal are
 //           tuned, corners with half of the trials; the best few kernels of each are run at
 //           all of these sizes; from the times a rule is learnt (rule.c). All trials are
-//           stored under the size they were made at.
+//           stored under the size they were made at. A tuning tries the best of those
+//           before it first, so that its time goes into other kernels.
 //   checks  the least size is tuned as any problem is. At the others a reference may take
 //           long, and kernels take their sizes as arguments: so outputs are compared with
 //           those of the plain kernel, if that was right and one tolerance suits the
 //           program. The best few kernels are then compared with references for further
 //           inputs at small sizes that are no multiples of tiles.
 //   budget  of time, a share each is for the tunings, the checks, and runs at other sizes,
-//           which are left out where there is no time for them. On a processor the range
-//           ends where a kernel would take too long for its share.
+//           which are left out where there is no time for them. Few sizes are tuned if each
+//           would be given too few trials: nine tunings that end after the plain kernel
+//           find less than one. On a processor the range ends where a kernel would take too
+//           long for its share.
 
 #include "tune/internal.h"
 
@@ -24,11 +27,14 @@
 
 enum { DIAGONAL = 6, INSIDE = 12, TUNED = 3, NAMES = 4, CORNERS = 2 * NAMES };
 enum { SIZES = DIAGONAL + CORNERS + INSIDE };
-enum { KEPT = 3, POOL = (TUNED + CORNERS) * KEPT };
+enum { KEPT = 4, POOL = (TUNED + CORNERS) * KEPT };
 // CROSS_SHARE: one of so many trials of each kernel is left to the runs at other sizes.
 // TUNED_BY and CHECKED_BY: parts of the time, after which tunings and checks are done.
 enum { TRIALS = 60, CROSS_SHARE = 5, CHECKS = 3 };
 static const double TUNED_BY = 0.6, CHECKED_BY = 0.75;
+// What the first tuning gets at least, and in trials what each of the others does.
+static const double FIRST_S = 4;
+enum { WANTED = 16 };
 
 typedef struct {
     const Problem *problem;
@@ -145,8 +151,8 @@ static bool find_top(RangeTuning *r)
     if (r->top < 1)
         diag_warning(
             r->diags, span_none, "C095",
-            "no size above %.0f %% of the way through the range is tried: a kernel "
-            "would take too long",
+            "no size above %.0f %% of the way through the range is tried: with this "
+            "budget (-b) a kernel would take too long there",
             100 * (r->top = fmax(r->top, 0)));
     return true;
 }
@@ -187,6 +193,8 @@ static TuneOptions options_at(const RangeTuning *r, double seconds, int64_t tria
     options.command = options.t4 = options.cache = NULL;
     options.no_roofline = true;
     options.by_plain = r->plain_ns[0] > 0 && isfinite(r->plain_ns[0]) && !options.npeer;
+    options.also = r->point;
+    options.nalso = r->npoint;
     return options;
 }
 
@@ -227,12 +235,15 @@ static int64_t trials_at(const RangeTuning *r, int s)
     return MAX(llround(r->share[s] * (double)most * (CROSS_SHARE - 1) / CROSS_SHARE), 1);
 }
 
+// Its share of the time, or what is enough for some trials at the pace so far.
 static double seconds_at(const RangeTuning *r, int s)
 {
-    double shares = 0;
+    const TuneResult *sum = &r->result->base;
+    double shares = 0, left = left_s(r, TUNED_BY), pace = clock_s() - r->begun_s;
     for (int i = s; i < r->nsize; i++)
         shares += r->share[i];
-    return left_s(r, TUNED_BY) * r->share[s] / shares;
+    double least = s ? r->share[s] * WANTED * pace / (double)MAX(sum->trials, 1) : FIRST_S;
+    return fmin(left, fmax(left * r->share[s] / shares, least));
 }
 
 // The store, and the session in it of trials of a problem; 0: neither.
@@ -268,7 +279,7 @@ static bool tune_at(RangeTuning *r, int s, const DeviceInfo *device, Diags *diag
     int64_t session = open_session(r, r->at[s], device, &store);
     bool ok = session && store_each(store, session, keep_best, &best, diags);
     store_close(store);
-    for (int i = 0; i < MIN(best.n, r->share[s] < 1 ? KEPT / 2 + 1 : KEPT); i++)
+    for (int i = 0; i < MIN(best.n, r->share[s] < 1 ? KEPT / 2 : KEPT); i++)
         add_point(r, best.best[i].point);
     if (best.n == 0) // it was stored apart, or not at all: it is compared at each size
         add_point(r, one.point);
@@ -345,10 +356,11 @@ static bool check_points(RangeTuning *r, const DeviceInfo *device)
     TuneResult *base = &r->result->base;
     base->count[TRIAL_WRONG_RESULT] += r->npoint - n;
     r->npoint = n;
-    base->reference = arena_printf(
-        r->arena, "the best kernels are right for %d more inputs at %d small sizes%s",
-        MORE_KINDS * known, known,
-        known < CHECKS ? ", and there was no time for others" : "");
+    if (known)
+        base->reference = arena_printf(
+            r->arena, "the best kernels are right for %d more inputs at %d small sizes%s",
+            MORE_KINDS * known, known,
+            known < CHECKS ? ", and there was no time for others" : "");
     return n > 0 || diag_world(r->diags, "C099",
                                "no kernel is right for more inputs at small sizes");
 }
@@ -416,11 +428,11 @@ static bool run_pool(RangeTuning *r, int s, const DeviceInfo *device, bool must)
     return any;
 }
 
-// Nothing could be run once more: what the first tuning ended with is all there is.
+// Nothing could be run once more: what the first tuning ended with is all there is, even if
+// it was not timed.
 static bool keep_found(RangeTuning *r)
 {
-    const int p = FIND_TEXT(r->point, r->npoint, r->found);
-    if (p < 0 || !isfinite(r->found_ns))
+    if (FIND_TEXT(r->point, r->npoint, r->found) < 0)
         return diag_world(r->diags, "C099", "no kernel could be run once more");
     r->point[0] = r->found;
     r->time[0] = r->found_ns;
@@ -439,7 +451,8 @@ static bool run_pools(RangeTuning *r, const DeviceInfo *device)
         const bool tuned = i < r->nsize; // those come first
         if ((r->share[s] > 0) != tuned)
             continue;
-        stays[s] = (tuned || left_s(r, 1) > 0) && run_pool(r, s, device, tuned && !any);
+        const bool must = tuned && !any && isfinite(r->found_ns); // else there is no time
+        stays[s] = (tuned || left_s(r, 1) > 0) && run_pool(r, s, device, must);
         any |= stays[s];
     }
     if (!any && !keep_found(r))
@@ -528,13 +541,20 @@ static void conclude(RangeTuning *r)
     }
     result->size = size;
     result->nsize = r->nsize;
+    result->kernels = r->npoint;
+    if (r->npoint == 1)
+        diag_warning(r->diags, span_none, "C095",
+                     "only one kernel was right in time, so it is the one for all sizes; a "
+                     "larger budget (-b) compares others");
 }
 
-// The rule as a trial of the problem that stands for all sizes: its point is the rule.
+// The rule as a trial of the problem that stands for all sizes: its point is the rule. If
+// it was not timed, anything measured beats it. Its kernels were checked at small sizes,
+// and are not once more in the middle of the range, where a reference may take minutes.
 static bool store_rule(RangeTuning *r, const DeviceInfo *device)
 {
     Store *store;
-    double ns = r->result->size[r->nsize / 2].chosen_ns;
+    double ns = fmin(r->result->size[r->nsize / 2].chosen_ns, TRIAL_NS_MOST);
     AutoBuf text = buf_new();
     rule_print(&text, &r->result->rule);
     StoreTrial trial = {.point = text.text,
@@ -548,6 +568,8 @@ static bool store_rule(RangeTuning *r, const DeviceInfo *device)
     bool ok = session && store_forget(store, session, r->diags) &&
               store_put(store, session, &trial, r->diags) &&
               store_put_rigor(store, session, r->result->base.rigor, r->diags);
+    ARRAY_EACH_REF(const RuleRow *, row, r->result->rule.row, r->result->rule.n)
+        ok = ok && store_put_checked(store, session, row->point, TRIAL_OK, "", r->diags);
     store_close(store);
     return ok;
 }

@@ -12,17 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A plain kernel that is slow is the last of the first points, where it keeps nothing
-// waiting.
+// Points that somebody found come after the first. A plain kernel that is slow is the last,
+// where it keeps nothing waiting.
 static bool next_first(Tune *t, Point *point)
 {
-    bool first = t->asked_first < t->nfirst;
+    bool first = t->asked_first < t->nfirst, claimed = t->asked_claimed < t->claimed.len;
     int after = t->has_plain && tune_plain_is_slow(t);
-    if (!first && t->asked_claimed == t->claimed.len)
-        return false;
-    *point = first ? t->first[(t->asked_first++ + after) % t->nfirst]
-                   : t->claimed.at[t->asked_claimed++];
-    return true;
+    if (claimed && (t->asked_first || !first))
+        *point = t->claimed.at[t->asked_claimed++];
+    else if (first)
+        *point = t->first[(t->asked_first++ + after) % t->nfirst];
+    return claimed || first;
 }
 
 // Stages ------------------------------------------------------------------------------
@@ -276,6 +276,15 @@ static void set_first(Tune *t)
             t->first[t->nfirst++] = t->first[i];
 }
 
+static void claim(Tune *t)
+{
+    Point point;
+    for (int i = 0; i < t->options->nalso; i++)
+        if (point_parse(t->space, t->options->also[i], &point) &&
+            space_valid(t->space, &point))
+            VEC_PUSH(t->arena, &t->claimed, point);
+}
+
 static bool open_space(Tune *t)
 {
     if (!variants_open(&t->variants, t->problem, t->device, t->diags))
@@ -286,6 +295,7 @@ static bool open_space(Tune *t)
         return false;
     t->result->space_points = space_count(t->space);
     set_first(t);
+    claim(t);
     t->goal = problem_goal(t->problem, t->space, t->diags);
     return t->goal;
 }

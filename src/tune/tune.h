@@ -102,6 +102,8 @@ struct TuneOptions {
     // The plain kernel is known to be right: of a program that one tolerance suits, its
     // outputs are the reference, and the best is run on no more inputs.
     bool by_plain;
+    const char *const *also; // nalso points, tried after the plain one
+    int nalso;
     double enough; // share of the roofline's speed at which it ends; 0: never
     // Without a gain of a hundredth it ends after so many trials, or so long; 0: never.
     int64_t quiet_trials;
@@ -273,7 +275,7 @@ typedef struct {
     TuneResult base; // its texts and counts; times are those in the middle
     Rule rule;
     const RangeSize *size;
-    int nsize;
+    int nsize, kernels; // kernels: that were right, and run at these sizes
 } RangeResult;
 // Tunes a problem that stands for ranges of sizes (problem_spans): at some of its sizes as
 // tune() does, and the best few of each at all others; and keeps the rule that these times

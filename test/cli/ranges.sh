@@ -70,6 +70,13 @@ passes "a range that is too large for the budget" "$FOREWARP" tune examples/mm.f
     -s N=64:8192,M=64:8192,K=64:8192 -d host -b 45s -q --store "$tmp/large.db" -o "$tmp/out"
 cp "$tmp/stderr" "$tmp/large.txt"
 passes "says so" grep -q 'no size above .* is tried' "$tmp/large.txt"
+large=N=1024:8192,M=1024:8192,K=1024:8192
+passes "a budget in which nothing can be timed" "$FOREWARP" tune examples/mm.fw -s $large -d host -b 1s \
+    --store "$tmp/little.db" -o "$tmp/out"
+cp "$tmp/stderr" "$tmp/little.txt"
+passes "gives one kernel" grep -q 'only one kernel was right in time' "$tmp/little.txt"
+passes "which emit writes at once" timeout 5 "$FOREWARP" emit examples/mm.fw -s $large -d host --best --host \
+    --store "$tmp/little.db" -o "$tmp/mm.c"
 
 point='lx=64 ly=1 bx=1 cx=1 vec=1 lanes=1 fold=item hold=again'
 sed -n "s/\"point\": \"[^\"]*\"/\"point\": \"1000*N*M: $point; 1000000*((N + 31)\/32) + 500: ${point#lx=64 }\"/; s/: ly=1/: lx=32 ly=1/; /N=16:64:4/p" \

@@ -210,13 +210,26 @@ static json_t *range_json(const RangeResult *r)
                      "kernels", r->rule.n, "rule", rows, "sizes", sizes);
 }
 
+static void print_range_time(double ns)
+{
+    AutoBuf text = buf_new();
+    if (isfinite(ns))
+        cli_time(&text, ns);
+    printf(" %12s", isfinite(ns) ? text.text : "not timed");
+}
+
+// Of "N=96@64:128" the size is enough: the ranges stand above.
 static void print_range_row(const RangeSize *size)
 {
-    AutoBuf best = buf_new(), chosen = buf_new();
-    cli_time(&best, size->best_ns);
-    cli_time(&chosen, size->chosen_ns);
-    printf("  %-36s %12s %12s %8.1f %%\n", strchr(size->label, ' ') + 1, best.text,
-           chosen.text, 100 * size->best_ns / size->chosen_ns);
+    AutoBuf at = buf_new();
+    for (const char *part = strchr(size->label, ' '); part; part = strchr(part + 1, ' '))
+        buf_printf(&at, "%.*s", 1 + (int)strcspn(part + 1, "@ "), part);
+    printf(" %-36s", at.text);
+    print_range_time(size->best_ns);
+    print_range_time(size->chosen_ns);
+    if (isfinite(size->chosen_ns))
+        printf(" %8.1f %%", 100 * size->best_ns / size->chosen_ns);
+    printf("\n");
 }
 
 static void print_range(const RangeResult *r)
@@ -227,7 +240,7 @@ static void print_range(const RangeResult *r)
            r->base.device, (long long)r->base.trials, (long long)r->base.reused,
            r->base.elapsed_s, counts.text);
     printf("  reference  %s\n", r->base.reference);
-    printf("  %-36s %12s %12s\n", "size", "best", "by the rule");
+    printf("  %-35s   best of %2d  by the rule\n", "size", r->kernels);
     for (int i = 0; i < r->nsize; i++)
         print_range_row(&r->size[i]);
     printf("  %d kernel%s%s:\n", r->rule.n, r->rule.n == 1 ? "" : "s",

@@ -74,9 +74,13 @@ static void print_plain(Buf *out, const Arith *a, const void *user)
 void rule_print_row(Buf *out, const RuleRow *row)
 {
     ArithCtx *ctx = arith_ctx_new();
-    buf_printf(out, "%s: ", row->point);
-    rule_print_cost(out, arith_parse(ctx, row->cost), " + ", print_plain, NULL);
-    buf_puts(out, " ns");
+    const Arith *cost = arith_parse(ctx, row->cost);
+    buf_puts(out, row->point);
+    if (cost != arith_const(ctx, 0)) { // else it was not timed
+        buf_puts(out, ": ");
+        rule_print_cost(out, cost, " + ", print_plain, NULL);
+        buf_puts(out, " ns");
+    }
     arith_ctx_free(ctx);
 }
 

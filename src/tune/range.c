@@ -236,7 +236,8 @@ static int64_t trials_at(const RangeTuning *r, int s)
     return MAX(llround(r->share[s] * (double)most * (CROSS_SHARE - 1) / CROSS_SHARE), 1);
 }
 
-// Its share of the time, or what is enough for some trials at the pace so far.
+// Its share of the time, or what is enough for some trials at the pace so far; and all that
+// is left, if the rest is not enough for another size.
 static double seconds_at(const RangeTuning *r, int s)
 {
     const TuneResult *sum = &r->result->base;
@@ -244,7 +245,8 @@ static double seconds_at(const RangeTuning *r, int s)
     for (int i = s; i < r->nsize; i++)
         shares += r->share[i];
     double least = s ? r->share[s] * WANTED * pace / (double)MAX(sum->trials, 1) : FIRST_S;
-    return fmin(left, fmax(left * r->share[s] / shares, least));
+    double own = fmax(left * r->share[s] / shares, least);
+    return left < own + least ? left : own;
 }
 
 // The store, and the session in it of trials of a problem; 0: neither.

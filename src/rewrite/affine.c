@@ -33,7 +33,7 @@ static bool find_sum(Affine *a, Expr *expr, AffineSum *sum);
 
 static Expr *times(const Affine *a, Expr *x, Expr *y)
 {
-    return x == a->one ? y : y == a->one ? x : expr_op(a->rw->ir, OP_MUL, x, y, NULL);
+    return x == a->one ? y : y == a->one ? x : make_op(a->rw, OP_MUL, x, y);
 }
 
 // Where row i of a map has coefficient j; j = n: its rest.
@@ -44,12 +44,12 @@ static int place_in_map(int n, int i, int j)
 
 static Expr *part_of(const Affine *a, Param *map, int i, int j)
 {
-    return expr_get(a->rw->ir, use(a->rw, map), place_in_map(a->n, i, j));
+    return get_of(a->rw, map, place_in_map(a->n, i, j));
 }
 
 static Expr *plus(const Affine *a, Expr *x, Expr *y)
 {
-    return !x ? y : !y ? x : expr_op(a->rw->ir, OP_ADD, x, y, NULL);
+    return !x ? y : !y ? x : make_op(a->rw, OP_ADD, x, y);
 }
 
 static bool sum_of_copy(Affine *a, const Expr *of, Param *const *name, Expr *const *arg,
@@ -67,7 +67,7 @@ static bool scaled(const Affine *a, Op op, Expr *by, AffineSum *sum)
     for (int i = 0; i <= a->n; i++)
         if (sum->at[i])
             sum->at[i] = op == OP_MUL ? times(a, sum->at[i], by)
-                                      : expr_op(a->rw->ir, op, sum->at[i], by, NULL);
+                                      : make_op(a->rw, op, sum->at[i], by);
     return true;
 }
 
@@ -206,7 +206,7 @@ static Expr *applied(const Affine *a, const Expr *start)
     }
     for (int i = 0; i < a->n; i++)
         item[i] = plus(a, zero ? NULL : row_times(a, t, i, z), part_of(a, t, i, a->n));
-    return make_lambda(a->rw, t, a->n > 1 ? expr_tuple(a->rw->ir, item, a->n) : item[0]);
+    return make_lambda(a->rw, t, all_parts(a->rw, item, a->n));
 }
 
 // How many numbers a state has, if they are of one type; 0: they are not, or are short.
@@ -235,7 +235,7 @@ Expr *rule_scanAffine(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Expr *element = map_of_element(&a, at->fun->arg[0]);
     if (!element)
         return NULL;
-    Expr *maps = make_map(rw, 1, make_lambda(rw, at->fun->params[1], element), at->arg[1]);
+    Expr *maps = map_by(rw, 1, at->fun->params[1], element, at->arg[1]);
     Expr *prefixes = make_reduce(rw, P_SCAN, composed(&a), identity(&a), maps);
     know_parts(rw, prefixes);
     return copy_of(rw, make_map(rw, 1, applied(&a, at->arg[0]), prefixes));

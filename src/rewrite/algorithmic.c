@@ -28,7 +28,7 @@ Expr *rule_splitJoin(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Expr *covered = pad_far(rw, at->dims, k, copy_of(rw, at->arg[0]));
     Expr *parts = make(rw, P_SPLIT, at->dims, n, NULL, covered);
     Expr *inner = make_map(rw, at->dims, copy_of(rw, at->fun), use(rw, part));
-    Expr *all = make_map(rw, at->dims, make_lambda(rw, part, inner), parts);
+    Expr *all = map_by(rw, at->dims, part, inner, parts);
     return cut(rw, at, k, at->dims, make(rw, P_JOIN, at->dims, NULL, NULL, all));
 }
 
@@ -51,8 +51,7 @@ static Expr *reduce_parts(Rewrite *rw, const Expr *reduce, Expr *parts)
 {
     Param *part = fresh(rw, "part");
     Expr *each = fold_like(rw, reduce, P_REDUCE, use(rw, part));
-    return fold_like(rw, reduce, P_REDUCE,
-                     make_map(rw, 1, make_lambda(rw, part, each), parts));
+    return fold_like(rw, reduce, P_REDUCE, map_by(rw, 1, part, each, parts));
 }
 
 Expr *rule_partialReduce(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -161,11 +160,11 @@ Expr *rule_foldSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Expr *partial = make_map(rw, 1, folds_of_part(rw, at, x, reduce, more, n),
                              counting(rw, num(rw, parts)));
     Param *p = fresh(rw, "p"), *t = fresh(rw, "t");
-    Expr *rest = fold_like(rw, reduce, P_REDUCE, expr_get(rw->ir, use(rw, t), 1));
+    Expr *rest = fold_like(rw, reduce, P_REDUCE, get_of(rw, t, 1));
     rest = expr_replace(rw->ir, put_at(rw, body, &where, rest), at->fun->params[0],
-                        expr_get(rw->ir, use(rw, t), 0));
+                        get_of(rw, t, 0));
     Expr *both[] = {x, make1(rw, P_TRANSPOSE, use(rw, p))};
-    Expr *whole = make_map(rw, 1, make_lambda(rw, t, rest), make_zip(rw, 1, both, 2));
+    Expr *whole = map_by(rw, 1, t, rest, make_zip(rw, 1, both, 2));
     return with_names(rw, &stages, expr_let(rw->ir, p, partial, whole));
 }
 
@@ -215,7 +214,7 @@ Expr *rule_reduceAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Expr *whole = make_sized(rw, P_SPLIT, len_of(at->arg[1], 0), copy_of(rw, at->arg[1]));
     Param *part = fresh(rw, "part");
     Expr *each = fold_like(rw, at, P_REDUCE, use(rw, part));
-    Expr *map = make_map(rw, 1, make_lambda(rw, part, each), whole);
+    Expr *map = map_by(rw, 1, part, each, whole);
     return expr_at(rw->ir, map, expr_literal(rw->ir, 0, false));
 }
 
@@ -231,13 +230,13 @@ static Expr *strided(Rewrite *rw, int64_t l, int64_t c, int64_t b, int64_t part)
     Expr *near = arith_of(rw, OP_DIV, at, c * b),
          *far = arith_of(rw, OP_MOD, use(rw, i), c * b);
     if (b > 1) {
-        near = expr_op(rw->ir, OP_ADD, arith_of(rw, OP_MUL, near, b),
-                       arith_of(rw, OP_MOD, use(rw, i), b), NULL);
+        near = make_op(rw, OP_ADD, arith_of(rw, OP_MUL, near, b),
+                       arith_of(rw, OP_MOD, use(rw, i), b));
         far = arith_of(rw, OP_DIV, far, b);
     }
-    Expr *to = expr_op(rw->ir, OP_ADD, arith_of(rw, OP_MUL, far, l * b), near, NULL);
+    Expr *to = make_op(rw, OP_ADD, arith_of(rw, OP_MUL, far, l * b), near);
     at = part ? arith_of(rw, OP_MUL, arith_of(rw, OP_DIV, use(rw, i), part), part) : NULL;
-    return make_lambda(rw, i, at ? expr_op(rw->ir, OP_ADD, at, to, NULL) : to);
+    return make_lambda(rw, i, at ? make_op(rw, OP_ADD, at, to) : to);
 }
 
 static Expr *order_in(Rewrite *rw, Pattern p, int dim, Expr *order, Expr *in)
@@ -246,7 +245,7 @@ static Expr *order_in(Rewrite *rw, Pattern p, int dim, Expr *order, Expr *in)
         return make(rw, p, 1, NULL, order, in);
     Param *row = fresh(rw, "r");
     Expr *inner = make(rw, p, 1, NULL, order, use(rw, row));
-    return make_map(rw, dim, make_lambda(rw, row, inner), in);
+    return map_by(rw, dim, row, inner, in);
 }
 
 Expr *rule_reorder(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -307,7 +306,7 @@ Expr *rule_mapNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Param *row = fresh(rw, "r");
     Expr *inner = make_map(rw, at->dims - 1, copy_of(rw, at->fun), use(rw, row));
-    return make_map(rw, 1, make_lambda(rw, row, inner), copy_of(rw, at->arg[0]));
+    return map_by(rw, 1, row, inner, copy_of(rw, at->arg[0]));
 }
 
 // The start value apart from the fold ----------------------------------------------------
@@ -330,7 +329,7 @@ static Expr *start_apart(Rewrite *rw, const Expr *at, int i, Param *found, Expr 
                          bool *apart)
 {
     const Expr *init = i < 0 ? at->arg[0] : at->arg[0]->arg[i];
-    Expr *result = i < 0 ? use(rw, found) : expr_get(rw->ir, use(rw, found), i);
+    Expr *result = i < 0 ? use(rw, found) : get_of(rw, found, i);
     Op op;
     int number;
     double begins;
@@ -342,7 +341,7 @@ static Expr *start_apart(Rewrite *rw, const Expr *at, int i, Param *found, Expr 
     Expr *own = *start;
     *start = literal_of(rw, type, number);
     *apart = true;
-    return expr_op(rw->ir, op, own, result, NULL);
+    return make_op(rw, op, own, result);
 }
 
 Expr *rule_startApart(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -362,12 +361,12 @@ Expr *rule_startApart(Rewrite *rw, const Expr *at, const RuleArgs *args)
         joined[i] = start_apart(rw, at, n ? i : -1, found, &start[i], &apart);
     if (!apart)
         return NULL;
-    Expr *result = n ? expr_tuple(rw->ir, joined, n) : joined[0];
-    Expr *arg[] = {n ? expr_tuple(rw->ir, start, n) : start[0], copy_of(rw, at->arg[1])};
+    Expr *result = all_parts(rw, joined, n);
+    Expr *arg[] = {all_parts(rw, start, n), copy_of(rw, at->arg[1])};
     Expr *rest =
         expr_pattern(rw->ir, at->pattern, 1, 0, at->num, copy_of(rw, at->fun), arg, 2);
     return fold ? expr_let(rw->ir, found, rest, result)
-                : make_map(rw, 1, make_lambda(rw, found, result), rest);
+                : map_by(rw, 1, found, result, rest);
 }
 
 Expr *rule_nameStart(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -380,7 +379,7 @@ Expr *rule_nameStart(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Param *start = fresh(rw, "start");
     Expr *fold = copy_of(rw, at), *part[PARTS_MAX];
     for (int i = 0; i < n; i++)
-        part[i] = expr_get(rw->ir, use(rw, start), i);
+        part[i] = get_of(rw, start, i);
     fold->arg[0] = n ? expr_tuple(rw->ir, part, n) : use(rw, start);
     return expr_let(rw->ir, start, start_value(rw, init), fold);
 }
@@ -390,8 +389,8 @@ Expr *rule_onlyElement(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     if (at->kind == E_LAMBDA || !at->type || !type_is_scalar(at->type) || !at_host(rw))
         return NULL;
-    Expr *only = make_map(rw, 1, make_lambda(rw, fresh(rw, "only"), copy_of(rw, at)),
-                          counting(rw, num(rw, 1)));
+    Expr *only =
+        map_by(rw, 1, fresh(rw, "only"), copy_of(rw, at), counting(rw, num(rw, 1)));
     return expr_at(rw->ir, only, expr_num(rw->ir, num(rw, 0)));
 }
 

@@ -25,6 +25,26 @@ Expr *make_map(Rewrite *rw, int dims, Expr *fun, Expr *in)
     return make(rw, P_MAP, dims, NULL, fun, in);
 }
 
+Expr *map_by(Rewrite *rw, int dims, Param *param, Expr *body, Expr *in)
+{
+    return make_map(rw, dims, make_lambda(rw, param, body), in);
+}
+
+Expr *array_by(Rewrite *rw, const Arith *len, Param *param, Expr *body)
+{
+    return expr_pattern(rw->ir, P_ARRAY, 1, 0, &len, make_lambda(rw, param, body), NULL, 0);
+}
+
+Expr *make_op(Rewrite *rw, Op op, Expr *a, Expr *b)
+{
+    return expr_op(rw->ir, op, a, b, NULL);
+}
+
+Expr *get_of(Rewrite *rw, Param *param, int i)
+{
+    return expr_get(rw->ir, use(rw, param), i);
+}
+
 Expr *make_reduce(Rewrite *rw, Pattern p, Expr *fun, Expr *init, Expr *in)
 {
     return expr_pattern(rw->ir, p, 1, 0, NULL, fun, (Expr *[]){init, in}, 2);
@@ -56,6 +76,11 @@ Expr *make_lambda(Rewrite *rw, Param *param, Expr *body)
 Expr *part_of_value(Rewrite *rw, Expr *value, int i, int n)
 {
     return n > 1 ? expr_get(rw->ir, value, i) : value;
+}
+
+Expr *all_parts(Rewrite *rw, Expr **part, int n)
+{
+    return n > 1 ? expr_tuple(rw->ir, part, n) : part[0];
 }
 
 Expr *make_identity(Rewrite *rw)
@@ -249,6 +274,5 @@ Expr *with_name(Rewrite *rw, Expr *expr, const Expr *old, Param *name)
 Expr *counting(Rewrite *rw, const Arith *len)
 {
     Param *i = fresh(rw, "i");
-    return expr_pattern(rw->ir, P_ARRAY, 1, 0, &len, make_lambda(rw, i, use(rw, i)), NULL,
-                        0);
+    return array_by(rw, len, i, use(rw, i));
 }

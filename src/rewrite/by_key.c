@@ -66,11 +66,11 @@ static Expr *joins_parts(Rewrite *rw, const Expr *keyed)
     int n = type->kind == T_TUPLE ? type->n : 0;
     Expr **item = NEW_ARRAY(rw->ir->arena, Expr *, MAX(n, 1));
     for (int i = 0; i < MAX(n, 1); i++) {
-        Expr *a = n ? expr_get(rw->ir, use(rw, both[0]), i) : use(rw, both[0]);
-        Expr *b = n ? expr_get(rw->ir, use(rw, both[1]), i) : use(rw, both[1]);
-        item[i] = expr_op(rw->ir, (n ? f->arg[0]->arg[i] : f->arg[0])->op, a, b, NULL);
+        Expr *a = n ? get_of(rw, both[0], i) : use(rw, both[0]);
+        Expr *b = n ? get_of(rw, both[1], i) : use(rw, both[1]);
+        item[i] = make_op(rw, (n ? f->arg[0]->arg[i] : f->arg[0])->op, a, b);
     }
-    return expr_lambda(rw->ir, both, 2, n ? expr_tuple(rw->ir, item, n) : item[0]);
+    return expr_lambda(rw->ir, both, 2, all_parts(rw, item, n));
 }
 
 static Expr *component(Rewrite *rw, const Expr *x, int i)
@@ -78,8 +78,7 @@ static Expr *component(Rewrite *rw, const Expr *x, int i)
     if (is_dims(x, P_ZIP, 1))
         return copy_of(rw, x->arg[i]);
     Param *e = fresh(rw, "e");
-    return make_map(rw, 1, make_lambda(rw, e, expr_get(rw->ir, use(rw, e), i)),
-                    copy_of(rw, x));
+    return map_by(rw, 1, e, get_of(rw, e, i), copy_of(rw, x));
 }
 
 // The elements in rows of n; those that are missing in the last one have no key, and zeros
@@ -112,8 +111,7 @@ static Expr *each_key(Rewrite *rw, const Expr *keyed, Expr *join, Param *found)
     Param *key = fresh(rw, "key");
     Expr *all =
         make_reduce(rw, P_REDUCE, join, start_value(rw, keyed->arg[0]), use(rw, key));
-    return make_map(rw, 1, make_lambda(rw, key, all),
-                    make1(rw, P_TRANSPOSE, use(rw, found)));
+    return map_by(rw, 1, key, all, make1(rw, P_TRANSPOSE, use(rw, found)));
 }
 
 Expr *rule_reduceByParts(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -156,7 +154,7 @@ Expr *rule_keyedSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
         make_map(rw, 1, copy_of(rw, make_lambda(rw, e, each)), copy_of(rw, at->arg[0]));
     const Arith *count =
         arith_ceil_div(rw->ir->arith, len_of(keyed->arg[1], 0), n); // none is empty
-    folds = make_map(rw, 1, make_lambda(rw, k, folds), counting(rw, count));
+    folds = map_by(rw, 1, k, folds, counting(rw, count));
     Expr *keys = make_lambda(rw, all, each_key(rw, keyed, join, all));
     return expr_let(rw->ir, found, folds,
                     make_map(rw, 1, keys, make1(rw, P_TRANSPOSE, use(rw, found))));
@@ -170,11 +168,6 @@ Expr *start_part(Rewrite *rw, const Expr *init, int i)
         return start_value(rw, init);
     return init->kind == E_TUPLE ? start_value(rw, init->arg[i])
                                  : expr_get(rw->ir, copy_of(rw, init), i);
-}
-
-static Expr *all_parts(Rewrite *rw, Expr **part, int n)
-{
-    return n ? expr_tuple(rw->ir, part, n) : part[0];
 }
 
 Expr *rule_reduceByWords(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -198,8 +191,7 @@ Expr *rule_reduceByWords(Rewrite *rw, const Expr *at, const RuleArgs *args)
         const Expr *value = body->arg[side];
         narrow |= word != was;
         Expr *given = cast_value(rw, word, value->type->scalar, copy_of(rw, value));
-        next[i] =
-            expr_op(rw->ir, body->op, part_of_value(rw, use(rw, s), i, n), given, NULL);
+        next[i] = make_op(rw, body->op, part_of_value(rw, use(rw, s), i, n), given);
         start[i] = cast_value(rw, word, was, start_part(rw, at->arg[0], i));
         back[i] = cast_value(rw, was, word, part_of_value(rw, use(rw, r), i, n));
     }
@@ -210,16 +202,16 @@ Expr *rule_reduceByWords(Rewrite *rw, const Expr *at, const RuleArgs *args)
         expr_lambda(rw->ir, (Param *[]){s, f->params[1]}, 2, all_parts(rw, next, n));
     Expr *words =
         expr_pattern(rw->ir, P_REDUCEBY, 1, 0, at->num, expr_clone(rw->ir, fun), arg, 2);
-    return make_map(rw, 1, make_lambda(rw, r, all_parts(rw, back, n)), words);
+    return map_by(rw, 1, r, all_parts(rw, back, n), words);
 }
 
 Expr *key_if_valid(Rewrite *rw, Param *element, const Arith *k, Expr *key)
 {
-    Expr *past = expr_op(rw->ir, OP_LT, part_of_value(rw, use(rw, element), 0, 2),
-                         expr_num(rw->ir, k), NULL);
-    Expr *valid = expr_op(rw->ir, OP_GE, part_of_value(rw, use(rw, element), 0, 2),
-                          expr_literal(rw->ir, 0, false), NULL);
-    return expr_op(rw->ir, OP_SELECT, expr_op(rw->ir, OP_AND, valid, past, NULL), key,
+    Expr *past =
+        make_op(rw, OP_LT, part_of_value(rw, use(rw, element), 0, 2), expr_num(rw->ir, k));
+    Expr *valid = make_op(rw, OP_GE, part_of_value(rw, use(rw, element), 0, 2),
+                          expr_literal(rw->ir, 0, false));
+    return expr_op(rw->ir, OP_SELECT, make_op(rw, OP_AND, valid, past), key,
                    expr_literal(rw->ir, -1, false));
 }
 
@@ -240,17 +232,14 @@ Expr *rule_joinKeyed(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Param *t = fresh(rw, "t"), *e = fresh(rw, "e");
     Expr *number = part_of_value(rw, use(rw, t), 0, 2),
          *own = part_of_value(rw, use(rw, e), 0, 2);
-    Expr *base =
-        expr_op(rw->ir, OP_MUL, near ? own : number, expr_num(rw->ir, near ? n : k), NULL);
-    Expr *key =
-        key_if_valid(rw, e, k, expr_op(rw->ir, OP_ADD, base, near ? number : own, NULL));
+    Expr *base = make_op(rw, OP_MUL, near ? own : number, expr_num(rw->ir, near ? n : k));
+    Expr *key = key_if_valid(rw, e, k, make_op(rw, OP_ADD, base, near ? number : own));
     Expr *item[] = {key, part_of_value(rw, use(rw, e), 1, 2)};
     Expr *elements = near > 1 ? rows_of(rw, keyed->arg[1], num(rw, near)) : keyed->arg[1];
     elements = expr_replace(rw->ir, elements, row, part_of_value(rw, use(rw, t), 1, 2));
-    elements = make_map(rw, near > 1 ? 2 : 1,
-                        make_lambda(rw, e, expr_tuple(rw->ir, item, 2)), elements);
+    elements = map_by(rw, near > 1 ? 2 : 1, e, expr_tuple(rw->ir, item, 2), elements);
     Expr *part[] = {counting(rw, n), copy_of(rw, at->arg[0])};
-    Expr *rows = make_map(rw, 1, make_lambda(rw, t, elements), make_zip(rw, 1, part, 2));
+    Expr *rows = map_by(rw, 1, t, elements, make_zip(rw, 1, part, 2));
     rows = near ? make1(rw, P_TRANSPOSE, rows) : rows;
     rows = near > 1 ? make1(rw, P_JOIN, rows) : rows;
     Expr *arg[] = {copy_of(rw, keyed->arg[0]), make1(rw, P_JOIN, rows)};
@@ -283,18 +272,18 @@ static Expr *by_copies(Rewrite *rw, const Expr *keyed, Expr *rows, const Arith *
     row = beside > 1 ? arith_of(rw, OP_DIV, row, beside) : row;
     Expr *copy = arith_of(rw, OP_MOD, row, copies);
     if (beside > 1) {
-        copy = expr_op(rw->ir, OP_MUL, copy, expr_num(rw->ir, k), NULL);
-        key = key_if_valid(rw, e, k, expr_op(rw->ir, OP_ADD, copy, key, NULL));
+        copy = make_op(rw, OP_MUL, copy, expr_num(rw->ir, k));
+        key = key_if_valid(rw, e, k, make_op(rw, OP_ADD, copy, key));
     } else {
-        key = expr_op(rw->ir, OP_MINIMUM, key, expr_num(rw->ir, k), NULL);
-        key = expr_op(rw->ir, OP_MAXIMUM, key, expr_literal(rw->ir, -1, false), NULL);
-        key = expr_op(rw->ir, OP_ADD, arith_of(rw, OP_MUL, key, copies), copy, NULL);
+        key = make_op(rw, OP_MINIMUM, key, expr_num(rw->ir, k));
+        key = make_op(rw, OP_MAXIMUM, key, expr_literal(rw->ir, -1, false));
+        key = make_op(rw, OP_ADD, arith_of(rw, OP_MUL, key, copies), copy);
     }
     Expr *item[] = {key, part_of_value(rw, use(rw, e), 1, 2)};
-    Expr *all = make_map(rw, 1, make_lambda(rw, e, expr_tuple(rw->ir, item, 2)),
-                         part_of_value(rw, use(rw, t), 1, 2));
+    Expr *all =
+        map_by(rw, 1, e, expr_tuple(rw->ir, item, 2), part_of_value(rw, use(rw, t), 1, 2));
     Expr *part[] = {counting(rw, count), rows};
-    return make_map(rw, 1, make_lambda(rw, t, all), make_zip(rw, 1, part, 2));
+    return map_by(rw, 1, t, all, make_zip(rw, 1, part, 2));
 }
 
 // An array that all work-items update, each by a row of `near` elements at a time.

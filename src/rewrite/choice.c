@@ -116,9 +116,9 @@ static Expr *given_by_test(Choice *c, Expr *const *arg)
     if (expr_is_op(test, OP_NOT))
         return given(c, select_of(c, part[0], arg[2], arg[1]));
     if (is_state(c, test) && is_truth(arg[1]) && arg[1]->number != 0)
-        return given(c, expr_op(c->rw->ir, OP_OR, test, arg[2], NULL));
+        return given(c, make_op(c->rw, OP_OR, test, arg[2]));
     if (is_state(c, test) && is_truth(arg[2]) && arg[2]->number == 0)
-        return given(c, expr_op(c->rw->ir, OP_AND, test, arg[1], NULL));
+        return given(c, make_op(c->rw, OP_AND, test, arg[1]));
     const bool both = expr_is_op(test, OP_AND);
     if (!both && !expr_is_op(test, OP_OR))
         return given_by_pick(c, arg);
@@ -143,7 +143,7 @@ static Expr *given_by_op(Choice *c, Expr *op)
         if (is_state(c, op->arg[1 - k]) && !mentions_state(c, op->arg[k]) &&
             agrees(c, minus ? OP_ADD : op->op)) {
             Expr *x = start_value(c->rw, op->arg[k]);
-            return minus ? expr_op(c->rw->ir, OP_NEG, x, NULL, NULL) : x;
+            return minus ? make_op(c->rw, OP_NEG, x, NULL) : x;
         }
     return NULL;
 }
@@ -242,16 +242,14 @@ Expr *rule_foldChoice(Rewrite *rw, const Expr *at, const RuleArgs *args)
         Op op = OP_ADD;
         if (!(value[i] = given_at(rw, at, body, n ? type->item[i] : type, n ? i : -1, &op)))
             return NULL;
-        next[i] = expr_op(rw->ir, op, part_of_value(rw, use(rw, state), i, MAX(n, 1)),
-                          names.n ? part_of_value(rw, use(rw, y), i, n) : value[i], NULL);
+        next[i] = make_op(rw, op, part_of_value(rw, use(rw, state), i, MAX(n, 1)),
+                          names.n ? part_of_value(rw, use(rw, y), i, n) : value[i]);
     }
     Expr *in = at->arg[1];
     if (names.n)
-        in = make_map(
-            rw, 1, make_lambda(rw, e, with_names(rw, &names, expr_tuple(rw->ir, value, n))),
-            in);
-    Expr *fun = expr_lambda(rw->ir, (Param *[]){state, names.n ? y : e}, 2,
-                            n ? expr_tuple(rw->ir, next, n) : next[0]);
+        in = map_by(rw, 1, e, with_names(rw, &names, expr_tuple(rw->ir, value, n)), in);
+    Expr *fun =
+        expr_lambda(rw->ir, (Param *[]){state, names.n ? y : e}, 2, all_parts(rw, next, n));
     return copy_of(rw, expr_pattern(rw->ir, at->pattern, 1, 0, at->num, fun,
                                     (Expr *[]){at->arg[0], in}, 2));
 }

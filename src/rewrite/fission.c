@@ -11,7 +11,7 @@ static Expr *first_map(Rewrite *rw, const Expr *at, const Expr *value)
 {
     Param *e = fresh(rw, at->fun->params[0]->name);
     Expr *body = expr_replace(rw->ir, value, at->fun->params[0], use(rw, e));
-    return make_map(rw, at->dims, make_lambda(rw, e, body), copy_of(rw, at->arg[0]));
+    return map_by(rw, at->dims, e, body, copy_of(rw, at->arg[0]));
 }
 
 // A layout, or a map that gives each row one.
@@ -40,8 +40,7 @@ Expr *rule_mapFissionArg(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Param *y = fresh(rw, "y");
     Expr *rest = copy_of(rw, body);
     rest->arg[i] = use(rw, y);
-    return make_map(rw, at->dims, make_lambda(rw, y, rest),
-                    first_map(rw, at, body->arg[i]));
+    return map_by(rw, at->dims, y, rest, first_map(rw, at, body->arg[i]));
 }
 
 // The map of what follows the let, which is given the values of the first map, too.
@@ -49,11 +48,9 @@ static Expr *second_map(Rewrite *rw, const Expr *at, Param *t, Expr *values)
 {
     const Expr *let = at->fun->arg[0];
     Expr *part[] = {values, copy_of(rw, at->arg[0])};
-    const Expr *rest =
-        expr_replace(rw->ir, let->arg[1], let->param, expr_get(rw->ir, use(rw, t), 0));
-    rest = expr_replace(rw->ir, rest, at->fun->params[0], expr_get(rw->ir, use(rw, t), 1));
-    return make_map(rw, at->dims, make_lambda(rw, t, copy_of(rw, rest)),
-                    make_zip(rw, at->dims, part, 2));
+    const Expr *rest = expr_replace(rw->ir, let->arg[1], let->param, get_of(rw, t, 0));
+    rest = expr_replace(rw->ir, rest, at->fun->params[0], get_of(rw, t, 1));
+    return map_by(rw, at->dims, t, copy_of(rw, rest), make_zip(rw, at->dims, part, 2));
 }
 
 Expr *rule_mapFissionLet(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -66,48 +63,28 @@ Expr *rule_mapFissionLet(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return expr_let(rw->ir, p, first_map(rw, at, let->arg[0]), map);
 }
 
-// g(e) of a fold with a o g(e).
-static Expr *added(Rewrite *rw, const Expr *f, const Expr *body, int side, Param *e)
-{
-    const Expr *g = start_value(rw, body->arg[side]);
-    return expr_replace(rw->ir, g, f->params[1], use(rw, e));
-}
-
-// The same of a fold of tuples that adds up each component by itself.
-static Expr *tuple_fission(Rewrite *rw, const Expr *at)
-{
-    const Expr *f = at->fun, *body = f->arg[0];
-    Expr *value[PARTS_MAX], *sum[PARTS_MAX];
-    Param *e = fresh(rw, "e"), *a = fresh(rw, "a"), *y = fresh(rw, "y");
-    for (int i = 0; i < body->narg; i++) {
-        int side = body->narg <= PARTS_MAX ? combined(f, i) : -1;
-        if (side < 0)
-            return NULL;
-        value[i] = added(rw, f, body->arg[i], side, e);
-        sum[i] = expr_op(rw->ir, body->arg[i]->op, expr_get(rw->ir, use(rw, a), i),
-                         expr_get(rw->ir, use(rw, y), i), NULL);
-    }
-    Expr *each = expr_tuple(rw->ir, value, body->narg);
-    Expr *fold =
-        expr_lambda(rw->ir, (Param *[]){a, y}, 2, expr_tuple(rw->ir, sum, body->narg));
-    Expr *map = make_map(rw, 1, make_lambda(rw, e, each), copy_of(rw, at->arg[1]));
-    return make_reduce(rw, at->pattern, fold, copy_of(rw, at->arg[0]), map);
-}
-
-// What is left combines values of one type and may be regrouped.
+// a o g(e), or a tuple of such that adds up each component by itself: g goes to a map. What
+// is left combines values of one type and may be regrouped.
 static Expr *fold_fission(Rewrite *rw, const Expr *at)
 {
     const Expr *f = at->fun, *body = f->arg[0];
-    if (body->kind == E_TUPLE)
-        return is_regroupable(at) ? NULL : tuple_fission(rw, at);
-    int side = accumulated(f);
-    if (side < 0)
+    const int n = body->kind == E_TUPLE ? body->narg : 1;
+    if (n > PARTS_MAX || (n > 1 && is_regroupable(at)))
         return NULL;
+    Expr *value[PARTS_MAX], *sum[PARTS_MAX];
     Param *e = fresh(rw, "e"), *a = fresh(rw, "a"), *y = fresh(rw, "y");
-    Expr *value = added(rw, f, body, side, e);
-    Expr *map = make_map(rw, 1, make_lambda(rw, e, value), copy_of(rw, at->arg[1]));
-    Expr *sum = expr_op(rw->ir, body->op, use(rw, a), use(rw, y), NULL);
-    Expr *fold = expr_lambda(rw->ir, (Param *[]){a, y}, 2, sum);
+    for (int i = 0; i < n; i++) {
+        const Expr *own = n > 1 ? body->arg[i] : body;
+        const int side = n > 1 ? combined(f, i) : accumulated(f);
+        if (side < 0)
+            return NULL;
+        const Expr *g = start_value(rw, own->arg[side]);
+        value[i] = expr_replace(rw->ir, g, f->params[1], use(rw, e));
+        sum[i] = make_op(rw, own->op, part_of_value(rw, use(rw, a), i, n),
+                         part_of_value(rw, use(rw, y), i, n));
+    }
+    Expr *map = map_by(rw, 1, e, all_parts(rw, value, n), copy_of(rw, at->arg[1]));
+    Expr *fold = expr_lambda(rw->ir, (Param *[]){a, y}, 2, all_parts(rw, sum, n));
     return make_reduce(rw, at->pattern, fold, copy_of(rw, at->arg[0]), map);
 }
 

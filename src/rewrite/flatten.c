@@ -19,6 +19,7 @@ typedef struct {
     Expr *part[PARTS_MAX];
     bool window[PARTS_MAX]; // its elements are windows of length 1 along the outer ones
     int n;
+    bool windows; // some parts have them
 } Flat;
 
 // What the outer map reads as component k of its element; the element itself: k < 0.
@@ -37,8 +38,7 @@ static Expr *repeated(const Flat *f, const Type *over, int dims, Expr *e)
         return e;
     Param *i = fresh(f->rw, "i");
     Expr *inner = repeated(f, over->elem, dims - 1, e);
-    return expr_pattern(f->rw->ir, P_ARRAY, 1, 0, &over->len, make_lambda(f->rw, i, inner),
-                        NULL, 0);
+    return array_by(f->rw, over->len, i, inner);
 }
 
 // The elements of an array over the outer dimensions, each repeated over the inner ones.
@@ -48,18 +48,15 @@ static Expr *stretched(const Flat *f, const Type *over, int dims, Expr *array)
         return repeated(f, f->in->type, f->dims, array);
     Param *i = fresh(f->rw, "i");
     Expr *elem = expr_at(f->rw->ir, array, use(f->rw, i));
-    return expr_pattern(f->rw->ir, P_ARRAY, 1, 0, &over->len,
-                        make_lambda(f->rw, i, stretched(f, over->elem, dims - 1, elem)),
-                        NULL, 0);
+    return array_by(f->rw, over->len, i, stretched(f, over->elem, dims - 1, elem));
 }
 
 // Rows that are turned are rows of an array whose elements are.
 static Expr *turned(const Flat *f, const Expr *rows)
 {
     Param *r = fresh(f->rw, "r");
-    return make_map(f->rw, f->map->dims,
-                    make_lambda(f->rw, r, make1(f->rw, P_TRANSPOSE, use(f->rw, r))),
-                    copy_of(f->rw, rows));
+    return map_by(f->rw, f->map->dims, r, make1(f->rw, P_TRANSPOSE, use(f->rw, r)),
+                  copy_of(f->rw, rows));
 }
 
 // A layout of the inner dimensions that leaves the outer ones as they are.
@@ -152,9 +149,7 @@ static Expr *views_of_rows(const Flat *f, const Type *over, Expr *place[], int n
     Param *i = fresh(f->rw, "i");
     place[n] = use(f->rw, i);
     Expr *rows = views_of_rows(f, over->elem, place, n + 1, e);
-    return rows ? expr_pattern(f->rw->ir, P_ARRAY, 1, 0, &over->len,
-                               make_lambda(f->rw, i, rows), NULL, 0)
-                : NULL;
+    return rows ? array_by(f->rw, over->len, i, rows) : NULL;
 }
 
 // Adds what the inner map reads, over all dimensions; false where that is not known.
@@ -162,7 +157,7 @@ static bool add_part(Flat *f, const Expr *e)
 {
     int of = windowed(f, e);
     if (of > -2 && whole(f, of) && f->n < PARTS_MAX) {
-        f->window[f->n] = true;
+        f->window[f->n] = f->windows = true;
         f->part[f->n++] = widened(f, e, whole(f, of));
         return true;
     }
@@ -209,7 +204,7 @@ static bool add_uses(Flat *f, Param *t, Expr *at)
     if (!rows || f->n == PARTS_MAX)
         return false;
     f->part[f->n] = stretched(f, f->map->type, f->map->dims, copy_of(f->rw, rows));
-    *at = *expr_get(f->rw->ir, use(f->rw, t), f->n++);
+    *at = *get_of(f->rw, t, f->n++);
     return true;
 }
 
@@ -219,19 +214,11 @@ static Expr *element(const Flat *f, Param *t, int n, bool one)
 {
     Expr *part[PARTS_MAX];
     for (int i = 0; i < n; i++) {
-        part[i] = one ? use(f->rw, t) : expr_get(f->rw->ir, use(f->rw, t), i);
+        part[i] = one ? use(f->rw, t) : get_of(f->rw, t, i);
         for (int d = 0; f->window[i] && d < f->map->dims; d++)
             part[i] = expr_at(f->rw->ir, part[i], expr_num(f->rw->ir, num(f->rw, 0)));
     }
     return is_dims(f->in, P_ZIP, f->dims) ? expr_tuple(f->rw->ir, part, n) : part[0];
-}
-
-static bool has_windows(const Flat *f)
-{
-    for (int i = 0; i < f->n; i++)
-        if (f->window[i])
-            return true;
-    return false;
 }
 
 Expr *rule_mapFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -250,7 +237,7 @@ Expr *rule_mapFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Param *t = fresh(rw, "t");
     if (!expr_mentions(inner->fun, f.row)) {
         bool one = !is_dims(f.in, P_ZIP, f.dims);
-        Expr *fun = has_windows(&f)
+        Expr *fun = f.windows
                         ? make_lambda(rw, t, call(rw, inner->fun, element(&f, t, f.n, one)))
                         : copy_of(rw, inner->fun);
         return make_map(rw, dims, fun, one ? f.part[0] : make_zip(rw, dims, f.part, f.n));
@@ -258,7 +245,7 @@ Expr *rule_mapFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Expr *body = call(rw, inner->fun, element(&f, t, f.n, false));
     if (!add_uses(&f, t, body))
         return NULL;
-    return make_map(rw, dims, make_lambda(rw, t, body), make_zip(rw, dims, f.part, f.n));
+    return map_by(rw, dims, t, body, make_zip(rw, dims, f.part, f.n));
 }
 
 // The two outermost dimensions as one, of each part of a zip.

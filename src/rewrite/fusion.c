@@ -14,16 +14,7 @@ Expr *rule_mapFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Param *e = fresh(rw, first->fun->params[0]->name);
     Expr *between = call(rw, first->fun, use(rw, e));
     Expr *body = call(rw, at->fun, between);
-    return make_map(rw, at->dims, make_lambda(rw, e, body), copy_of(rw, first->arg[0]));
-}
-
-// (t.0, ..., value, ..., t.n) with the value at component i.
-static Expr *with_component(Rewrite *rw, Param *t, int n, int i, Expr *value)
-{
-    Expr *part[PARTS_MAX];
-    for (int k = 0; k < n; k++)
-        part[k] = k == i ? value : expr_get(rw->ir, use(rw, t), k);
-    return expr_tuple(rw->ir, part, n);
+    return map_by(rw, at->dims, e, body, copy_of(rw, first->arg[0]));
 }
 
 static bool zip_of_map(const Expr *zip, int dims, const RuleArgs *args)
@@ -33,59 +24,36 @@ static bool zip_of_map(const Expr *zip, int dims, const RuleArgs *args)
            is_dims(zip->arg[i], P_MAP, dims);
 }
 
-static Expr *zip_without_map(Rewrite *rw, const Expr *zip, int i)
-{
-    Expr *part[PARTS_MAX];
-    for (int k = 0; k < zip->narg; k++)
-        part[k] = copy_of(rw, k == i ? zip->arg[k]->arg[0] : zip->arg[k]);
-    return make_zip(rw, zip->dims, part, zip->narg);
-}
-
-// A name for g(t.i), so that the tuple around it is simple and can be taken apart.
-typedef struct {
-    Param *t, *y;
-    Expr *value, *tuple;
-} TupleComponent;
-
-static TupleComponent component_of(Rewrite *rw, const Expr *zip, int i)
-{
-    TupleComponent c = {fresh(rw, "t"), fresh(rw, "y"), NULL, NULL};
-    c.value = call(rw, zip->arg[i]->fun, expr_get(rw->ir, use(rw, c.t), i));
-    c.tuple = with_component(rw, c.t, zip->narg, i, use(rw, c.y));
-    return c;
-}
-
 Expr *rule_mapZipFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     if (!expr_is(at, P_MAP) || !zip_of_map(at->arg[0], at->dims, args))
         return NULL;
-    int i = (int)args->at[0];
-    TupleComponent c = component_of(rw, at->arg[0], i);
-    Expr *body = expr_let(rw->ir, c.y, c.value, call(rw, at->fun, c.tuple));
-    return make_map(rw, at->dims, make_lambda(rw, c.t, body),
-                    zip_without_map(rw, at->arg[0], i));
-}
-
-static bool foldable(const Expr *at)
-{
-    return expr_is(at, P_REDUCE) || expr_is(at, P_REDSEQ);
-}
-
-static Expr *fold_of(Rewrite *rw, const Expr *at, Param *a, Param *e, Expr *body, Expr *in)
-{
-    Expr *f = expr_lambda(rw->ir, (Param *[]){a, e}, 2, body);
-    return make_reduce(rw, P_REDSEQ, f, copy_of(rw, at->arg[0]), in);
+    const Expr *zip = at->arg[0], *map = zip->arg[args->at[0]];
+    Param *t = fresh(rw, "t"), *y = fresh(rw, "y");
+    Expr *value = call(rw, map->fun, get_of(rw, t, (int)args->at[0]));
+    Expr *item[PARTS_MAX], *part[PARTS_MAX];
+    for (int k = 0; k < zip->narg; k++) {
+        const bool is = zip->arg[k] == map;
+        item[k] = is ? use(rw, y) : get_of(rw, t, k);
+        part[k] = copy_of(rw, is ? map->arg[0] : zip->arg[k]);
+    }
+    // The name makes the tuple simple, so that it can be taken apart.
+    Expr *body = call(rw, at->fun, expr_tuple(rw->ir, item, zip->narg));
+    return map_by(rw, at->dims, t, expr_let(rw->ir, y, value, body),
+                  make_zip(rw, zip->dims, part, zip->narg));
 }
 
 Expr *rule_reduceFusion(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
-    if (!foldable(at) || !is_dims(at->arg[1], P_MAP, 1))
+    if ((!expr_is(at, P_REDUCE) && !expr_is(at, P_REDSEQ)) ||
+        !is_dims(at->arg[1], P_MAP, 1))
         return NULL;
     const Expr *map = at->arg[1];
     Param *a = fresh(rw, "a"), *e = fresh(rw, "e"), *y = fresh(rw, "y");
     Expr *value = call(rw, map->fun, use(rw, e));
     Expr *all = call_all(rw, at->fun, (const Expr *[]){use(rw, a), use(rw, y)});
-    return fold_of(rw, at, a, e, expr_let(rw->ir, y, value, all), copy_of(rw, map->arg[0]));
+    Expr *f = expr_lambda(rw->ir, (Param *[]){a, e}, 2, expr_let(rw->ir, y, value, all));
+    return make_reduce(rw, P_REDSEQ, f, copy_of(rw, at->arg[0]), copy_of(rw, map->arg[0]));
 }
 
 // Layouts move inside ---------------------------------------------------------------------
@@ -106,8 +74,7 @@ static Expr *map_of_rows(Rewrite *rw, const Expr *at, const Expr *map)
         return NULL;
     Param *row = fresh(rw, "row");
     Expr *inner = make_map(rw, map->dims, copy_of(rw, map->fun), use(rw, row));
-    return make_map(rw, map->dims, make_lambda(rw, row, inner),
-                    layout_like(rw, at, copy_of(rw, map->arg[0])));
+    return map_by(rw, map->dims, row, inner, layout_like(rw, at, copy_of(rw, map->arg[0])));
 }
 
 // The function of a map over as many dimensions, written as one map or as two.

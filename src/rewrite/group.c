@@ -156,10 +156,7 @@ Expr *rule_reduceLanes(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Expr *own = own_shares(rw, at, copy_of(rw, at->arg[1]), args->at[0], args->at[1]);
     Param *y = fresh(rw, "y");
-    return expr_let(
-        rw->ir, y,
-        make_reduce(rw, P_REDLANES, copy_of(rw, at->fun), copy_of(rw, at->arg[0]), own),
-        use(rw, y));
+    return expr_let(rw->ir, y, fold_like(rw, at, P_REDLANES, own), use(rw, y));
 }
 
 Expr *name_value(Rewrite *rw, NamedValues *names, const char *name, Expr *value)

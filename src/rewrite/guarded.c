@@ -51,15 +51,15 @@ static bool is_not_zero(const Expr *divisor)
 static Expr *inside_of(Rewrite *rw, Expr *index, const Arith *len)
 {
     const Arith *last = arith_addc(rw->ir->arith, len, -1);
-    Expr *low = expr_op(rw->ir, OP_MAXIMUM, index, expr_num(rw->ir, num(rw, 0)), NULL);
-    return expr_op(rw->ir, OP_MINIMUM, low, expr_num(rw->ir, last), NULL);
+    Expr *low = make_op(rw, OP_MAXIMUM, index, expr_num(rw->ir, num(rw, 0)));
+    return make_op(rw, OP_MINIMUM, low, expr_num(rw->ir, last));
 }
 
 static Expr *not_zero(Rewrite *rw, Expr *divisor)
 {
     const Type *type = divisor->type;
     Param *by = fresh(rw, "by");
-    Expr *is = expr_op(rw->ir, OP_EQ, use(rw, by), literal_of(rw, type, 0), NULL);
+    Expr *is = make_op(rw, OP_EQ, use(rw, by), literal_of(rw, type, 0));
     return expr_let(rw->ir, by, divisor,
                     expr_op(rw->ir, OP_SELECT, is, literal_of(rw, type, 1), use(rw, by)));
 }
@@ -78,14 +78,6 @@ static bool is_division(const Expr *expr, const void *none)
            (fun && fun->body && expr_find(fun->body, is_division, NULL));
 }
 
-// A call of a fun that divides becomes its body.
-static void call_inline(Rewrite *rw, Expr *call)
-{
-    const Function *fun = call->callee;
-    const Expr *const *arg = (const Expr *const *)call->arg;
-    *call = *expr_replace_all(rw->ir, fun->body, fun->params, arg, fun->nparam);
-}
-
 // Changes the expression; false: there was nothing to change. Guarded: on a side of a
 // condition; fold: in a fold there.
 static bool make_safe(Rewrite *rw, Expr *expr, bool guarded, bool fold,
@@ -95,7 +87,9 @@ static bool make_safe(Rewrite *rw, Expr *expr, bool guarded, bool fold,
     fold |=
         guarded && expr->kind == E_PATTERN && pattern_info[expr->pattern].group != G_VIEW;
     if (fold && expr->kind == E_CALL && is_division(expr, NULL)) {
-        call_inline(rw, expr);
+        const Function *fun = expr->callee; // which divides
+        const Expr *const *arg = (const Expr *const *)expr->arg;
+        *expr = *expr_replace_all(rw->ir, fun->body, fun->params, arg, fun->nparam);
         changed = true;
     }
     const Arith *len = fold && expr->narg ? expr->arg[0]->type->len : NULL;

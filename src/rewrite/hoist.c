@@ -100,16 +100,20 @@ const Expr *fold_inside(const Expr *body)
     return fold_to_name(body, 0);
 }
 
+// An expression with a name for a part of it.
+static Expr *named_in(Rewrite *rw, const Expr *at, const Expr *part, const char *word)
+{
+    Param *name = fresh(rw, word);
+    return expr_let(rw->ir, name, copy_of(rw, part),
+                    with_name(rw, copy_of(rw, at), part, name));
+}
+
 Expr *rule_nameFold(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     const Expr *fold = at->kind == E_LAMBDA ? NULL
                        : args->at[1]        ? link_within(at, args->at[0])
                                             : link_to_name(at, args->at[0]);
-    if (!fold)
-        return NULL;
-    Param *name = fresh(rw, "fold");
-    return expr_let(rw->ir, name, copy_of(rw, fold),
-                    with_name(rw, copy_of(rw, at), fold, name));
+    return fold ? named_in(rw, at, fold, "fold") : NULL;
 }
 
 // Hoisting folds -----------------------------------------------------------------------
@@ -353,12 +357,10 @@ static Expr *map_of_common(const Common *c)
         Param *own = fresh(rw, "own");
         Expr *get = expr_get(rw->ir, expr_param(rw->ir, (Param *)e), c->component[i]);
         body = with_name(rw, body, get, own);
-        body = expr_replace(rw->ir, body, own,
-                            c->n > 1 ? expr_get(rw->ir, use(rw, t), i) : use(rw, t));
+        body = expr_replace(rw->ir, body, own, c->n > 1 ? get_of(rw, t, i) : use(rw, t));
     }
     body = expr_replace(rw->ir, body, e, use(rw, t));
-    return make_map(rw, 1, make_lambda(rw, t, body),
-                    c->n > 1 ? make_zip(rw, 1, part, c->n) : part[0]);
+    return map_by(rw, 1, t, body, c->n > 1 ? make_zip(rw, 1, part, c->n) : part[0]);
 }
 
 Expr *exchanged(Rewrite *rw, const Expr *expr, const Expr *old, Expr *value)
@@ -388,10 +390,10 @@ static Expr *map_with(const Common *c, Param *all)
     Param *t = fresh(rw, "t"), *found = fresh(rw, "found");
     Expr *body = exchanged(rw, c->map->fun->arg[0], c->named, use(rw, found));
     body = with_name(rw, copy_of(rw, body), c->named, found);
-    body = expr_replace(rw->ir, body, found, expr_get(rw->ir, use(rw, t), n));
-    Expr *element = zip ? use(rw, t) : expr_get(rw->ir, use(rw, t), 0);
+    body = expr_replace(rw->ir, body, found, get_of(rw, t, n));
+    Expr *element = zip ? use(rw, t) : get_of(rw, t, 0);
     body = expr_replace(rw->ir, body, c->map->fun->params[0], element);
-    return make_map(rw, 1, make_lambda(rw, t, body), make_zip(rw, 1, part, n + 1));
+    return map_by(rw, 1, t, body, make_zip(rw, 1, part, n + 1));
 }
 
 // The map's value for all elements gets a name outside of an expression with the map in it.
@@ -590,9 +592,5 @@ Expr *rule_nameArray(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Expr *array = args->at[0] && is_loop_of_arrays(at)
                             ? at
                             : free_array(at, at, NULL, (ReadBy){.looks = &looks});
-    if (!array)
-        return NULL;
-    Param *name = fresh(rw, "all");
-    return expr_let(rw->ir, name, copy_of(rw, array),
-                    with_name(rw, copy_of(rw, at), array, name));
+    return array ? named_in(rw, at, array, "all") : NULL;
 }

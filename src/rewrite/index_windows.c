@@ -79,7 +79,7 @@ static Expr *looked_at(BesideReads *x, const Expr *access)
             x->n = before;
             return NULL;
         }
-    Expr *of = expr_get(x->rw->ir, use(x->rw, x->elem), part);
+    Expr *of = get_of(x->rw, x->elem, part);
     for (int k = 0; k < x->at->dims && x->window[part].all > 1; k++)
         of = expr_at(x->rw->ir, of, expr_num(x->rw->ir, num(x->rw, place[k])));
     return of;
@@ -125,14 +125,14 @@ Expr *rule_arrayWindows(Rewrite *rw, const Expr *at, const RuleArgs *args)
         Expr *fun = copy_of(rw, at->fun);
         fun->arg[0] = use(rw, fun->params[k]);
         part[x.n] = expr_pattern(rw->ir, P_ARRAY, at->dims, 0, at->num, fun, NULL, 0);
-        Expr *index = expr_get(rw->ir, use(rw, x.elem), x.n++);
+        Expr *index = get_of(rw, x.elem, x.n++);
         body = expr_replace(rw->ir, body, at->fun->params[k], index);
     }
     Expr *in = x.n == 1 ? part[0] : window ? make_zip(rw, at->dims, part, x.n) : NULL;
     if (window && x.n == 1) { // the element is that part
         Param *own = fresh(rw, "w");
-        body = with_name(rw, body, expr_get(rw->ir, use(rw, x.elem), 0), own);
+        body = with_name(rw, body, get_of(rw, x.elem, 0), own);
         x.elem = own;
     }
-    return window ? make_map(rw, at->dims, make_lambda(rw, x.elem, body), in) : NULL;
+    return window ? map_by(rw, at->dims, x.elem, body, in) : NULL;
 }

@@ -18,8 +18,7 @@ Expr *rule_arrayMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Expr *fun = copy_of(rw, at->fun), *body = fun->arg[0];
     for (int k = at->dims - 1; k >= 0; k--)
-        body = make_map(rw, 1, make_lambda(rw, fun->params[k], body),
-                        counting(rw, at->num[k]));
+        body = map_by(rw, 1, fun->params[k], body, counting(rw, at->num[k]));
     return body;
 }
 
@@ -75,12 +74,6 @@ typedef struct {
     int n;
 } Indexed;
 
-// Does it hold outside of the function too?
-static bool is_closed(const Indexed *x, const Expr *e)
-{
-    return !expr_mentions_any(e, x->bound, x->nbound) && !expr_mentions(e, x->index);
-}
-
 // The array with axis `axis` first, and the others in their order.
 static Expr *axis_first(Rewrite *rw, Expr *array, int axis)
 {
@@ -89,7 +82,7 @@ static Expr *axis_first(Rewrite *rw, Expr *array, int axis)
     Param *row = fresh(rw, "r");
     Expr *below = axis_first(rw, use(rw, row), axis - 1);
     bool same = expr_is_use(below, row);
-    Expr *rows = same ? array : make_map(rw, 1, make_lambda(rw, row, below), array);
+    Expr *rows = same ? array : map_by(rw, 1, row, below, array);
     return make1(rw, P_TRANSPOSE, rows);
 }
 
@@ -121,13 +114,14 @@ static Expr *picked(Indexed *x, Expr *at)
     for (; array->kind == E_AT; array = array->arg[0], axis++)
         if (expr_mentions(array->arg[1], x->index))
             return NULL;
-    if (!is_closed(x, array) ||
+    // The array must hold outside of the function, too.
+    if (expr_mentions_any(array, x->bound, x->nbound) || expr_mentions(array, x->index) ||
         !arith_equal(x->rw->ir->arith, at->arg[0]->type->len, x->len))
         return NULL;
     int k = part_of(x, array, axis, at->arg[1]);
     if (k < 0)
         return NULL;
-    Expr *elem = expr_get(x->rw->ir, use(x->rw, x->elem), k);
+    Expr *elem = get_of(x->rw, x->elem, k);
     Expr **end = &elem;
     for (Expr *e = at->arg[0]; e->kind == E_AT; e = e->arg[0], end = &(*end)->arg[0])
         *end = expr_at(x->rw->ir, *end, e->arg[1]);
@@ -176,7 +170,7 @@ static Expr *of_elements(Indexed *x, const Expr *fun)
     if (!x->n || x->n == PARTS_MAX)
         return NULL;
     if (expr_mentions(body, x->index)) {
-        Expr *index = expr_get(x->rw->ir, use(x->rw, x->elem), x->n);
+        Expr *index = get_of(x->rw, x->elem, x->n);
         x->part[x->n++] = counting(x->rw, x->len);
         body = expr_replace(x->rw->ir, body, x->index, index);
     }

@@ -17,8 +17,8 @@ Expr *rule_mapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Param *b = fresh(rw, inner->fun->params[0]->name);
     Expr *body = expr_replace(rw->ir, inner->fun->arg[0], at->fun->params[0], use(rw, a));
     body = expr_replace(rw->ir, body, inner->fun->params[0], use(rw, b));
-    Expr *over_x = make_map(rw, 1, make_lambda(rw, a, body), copy_of(rw, at->arg[0]));
-    Expr *over_y = make_map(rw, 1, make_lambda(rw, b, over_x), copy_of(rw, inner->arg[0]));
+    Expr *over_x = map_by(rw, 1, a, body, copy_of(rw, at->arg[0]));
+    Expr *over_y = map_by(rw, 1, b, over_x, copy_of(rw, inner->arg[0]));
     return make1(rw, P_TRANSPOSE, over_y);
 }
 
@@ -78,11 +78,6 @@ static Expr *next_of(Rewrite *rw, const ColumnFold *c, int i)
     return part_of_value(rw, use(rw, c->t), c->place[i], c->n);
 }
 
-static bool is_row(const Expr *expr, const void *row)
-{
-    return expr_is_use(expr, row);
-}
-
 static bool is_scalar_of_row(const Expr *expr, const void *row)
 {
     return component_of(expr, row) >= 0 && expr->type->kind != T_ARRAY;
@@ -97,7 +92,7 @@ static Expr *column_value(Rewrite *rw, const ColumnFold *c, const Expr *map)
     bool zip = in && is_dims(in, P_ZIP, 1);
     int n = zip ? in->narg : 1;
     if (!in || n > PARTS_MAX || expr_mentions(map->fun, c->acc) ||
-        expr_count(map->fun, is_row, c->row) !=
+        expr_count(map->fun, expr_is_use, c->row) !=
             expr_count(map->fun, is_scalar_of_row, c->row))
         return NULL;
     for (int i = 0; i < n; i++) {
@@ -109,7 +104,7 @@ static Expr *column_value(Rewrite *rw, const ColumnFold *c, const Expr *map)
                        ? next_of(rw, c, next)
                        : part_of_value(rw, use(rw, c->a), own, parts_of_type(c->acc->type));
     }
-    Expr *value = call(rw, map->fun, zip ? expr_tuple(rw->ir, given, n) : given[0]);
+    Expr *value = call(rw, map->fun, all_parts(rw, given, n));
     if (c->n == c->narray)
         return value;
     for (int i = 0; i < c->n; i++)
@@ -118,21 +113,17 @@ static Expr *column_value(Rewrite *rw, const ColumnFold *c, const Expr *map)
     return expr_replace(rw->ir, value, c->row, expr_tuple(rw->ir, row, c->n));
 }
 
-// Component i of an array of tuples.
+// Component i of the elements, each a row.
 static Expr *component_rows(Rewrite *rw, const Expr *in, int i)
 {
+    if (in->type->elem->kind != T_TUPLE)
+        return copy_of(rw, in);
     if (is_dims(in, P_ZIP, 1))
         return copy_of(rw, in->arg[i]);
     if (!is_dims(in, P_MAP, 1) || in->fun->arg[0]->kind != E_TUPLE)
         return expr_get(rw->ir, make1(rw, P_UNZIP, copy_of(rw, in)), i);
     Expr *f = make_lambda(rw, in->fun->params[0], in->fun->arg[0]->arg[i]);
     return make_map(rw, 1, copy_of(rw, f), copy_of(rw, in->arg[0]));
-}
-
-// Component i of the elements, each a row.
-static Expr *rows_of(Rewrite *rw, const Expr *in, int i)
-{
-    return in->type->elem->kind == T_TUPLE ? component_rows(rw, in, i) : copy_of(rw, in);
 }
 
 // The arrays turned; and what the fold of a column goes through.
@@ -142,7 +133,7 @@ static Expr *turned_rows(Rewrite *rw, const ColumnFold *c, const Expr *in, Param
     Expr *turned[PARTS_MAX], *next[PARTS_MAX];
     for (int i = 0; i < c->n; i++) {
         int place = c->place[i];
-        Expr *rows = rows_of(rw, in, i);
+        Expr *rows = component_rows(rw, in, i);
         bool array = place < c->narray;
         if (array)
             turned[place] = make1(rw, P_TRANSPOSE, rows);
@@ -155,6 +146,10 @@ static Expr *turned_rows(Rewrite *rw, const ColumnFold *c, const Expr *in, Param
 // The fold of a column, its start in *start; NULL: columns are not by themselves.
 static Expr *column_fold(Rewrite *rw, ColumnFold *c, const Expr *at, Expr **start)
 {
+    *c = (ColumnFold){.acc = at->fun->params[0],
+                      .row = at->fun->params[1],
+                      .a = fresh(rw, "a"),
+                      .t = fresh(rw, "e")};
     const Expr *body = at->fun->arg[0], *z = at->arg[0];
     const Type *all = c->acc->type;
     bool tuple = all->kind == T_TUPLE;
@@ -175,8 +170,8 @@ static Expr *column_fold(Rewrite *rw, ColumnFold *c, const Expr *at, Expr **star
             return NULL;
         init[i] = start_value(rw, filled);
     }
-    *start = tuple ? expr_tuple(rw->ir, init, n) : init[0];
-    return tuple ? expr_tuple(rw->ir, value, n) : value[0];
+    *start = all_parts(rw, init, n);
+    return all_parts(rw, value, n);
 }
 
 Expr *rule_reduceMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -184,8 +179,7 @@ Expr *rule_reduceMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *arg
     if (!expr_is(at, P_REDUCE) || at->fun->nparam != 2)
         return NULL;
     Expr *start, *through;
-    ColumnFold c = {
-        at->fun->params[0], at->fun->params[1], fresh(rw, "a"), fresh(rw, "e"), 0, 0, {0}};
+    ColumnFold c;
     Expr *body = column_fold(rw, &c, at, &start);
     if (!body)
         return NULL;
@@ -193,7 +187,7 @@ Expr *rule_reduceMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *arg
     Expr *turned = turned_rows(rw, &c, at->arg[1], column, &through);
     Expr *f = expr_lambda(rw->ir, (Param *[]){c.a, c.t}, 2, body);
     Expr *each = make_reduce(rw, P_REDUCE, f, start, through);
-    Expr *all = make_map(rw, 1, make_lambda(rw, column, each), turned);
+    Expr *all = map_by(rw, 1, column, each, turned);
     return at->type->kind == T_TUPLE ? make1(rw, P_UNZIP, all) : all;
 }
 
@@ -203,8 +197,7 @@ static Expr *keyed_column(Rewrite *rw, const Expr *at, Expr **start)
     if (!expr_is(at, P_REDUCEBY) || at->fun->nparam != 2 ||
         at->type->elem->kind != T_ARRAY || at->fun->params[1]->type->kind != T_ARRAY)
         return NULL;
-    ColumnFold c = {
-        at->fun->params[0], at->fun->params[1], fresh(rw, "a"), fresh(rw, "e"), 0, 0, {0}};
+    ColumnFold c;
     Expr *body = column_fold(rw, &c, at, start);
     return body ? expr_lambda(rw->ir, (Param *[]){c.a, c.t}, 2, body) : NULL;
 }
@@ -220,7 +213,7 @@ Expr *rule_reduceByMapInterchange(Rewrite *rw, const Expr *at, const RuleArgs *a
     Expr *each =
         expr_pattern(rw->ir, P_REDUCEBY, 1, 0, at->num, f, (Expr *[]){start, pairs}, 2);
     Expr *turned = make1(rw, P_TRANSPOSE, component_rows(rw, at->arg[1], 1));
-    return make1(rw, P_TRANSPOSE, make_map(rw, 1, make_lambda(rw, column, each), turned));
+    return make1(rw, P_TRANSPOSE, map_by(rw, 1, column, each, turned));
 }
 
 // Element j of a row with key i has key i*m + j of m times as many.
@@ -234,14 +227,13 @@ Expr *rule_reduceByElements(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (arith_most(all) < 0 || arith_most(all) > INT32_MAX)
         return NULL;
     Param *row = fresh(rw, "row"), *v = fresh(rw, "v");
-    Expr *key = expr_op(rw->ir, OP_MUL, expr_get(rw->ir, use(rw, row), 0),
-                        expr_num(rw->ir, m), NULL);
-    key = expr_op(rw->ir, OP_ADD, key, expr_get(rw->ir, use(rw, v), 0), NULL);
-    Expr *item[] = {key_if_valid(rw, row, k, key), expr_get(rw->ir, use(rw, v), 1)};
-    Expr *both[] = {counting(rw, m), expr_get(rw->ir, use(rw, row), 1)};
-    Expr *elements = make_map(rw, 1, make_lambda(rw, v, expr_tuple(rw->ir, item, 2)),
-                              make_zip(rw, 1, both, 2));
-    Expr *rows = make_map(rw, 1, make_lambda(rw, row, elements), copy_of(rw, at->arg[1]));
+    Expr *key = make_op(rw, OP_MUL, get_of(rw, row, 0), expr_num(rw->ir, m));
+    key = make_op(rw, OP_ADD, key, get_of(rw, v, 0));
+    Expr *item[] = {key_if_valid(rw, row, k, key), get_of(rw, v, 1)};
+    Expr *both[] = {counting(rw, m), get_of(rw, row, 1)};
+    Expr *elements =
+        map_by(rw, 1, v, expr_tuple(rw->ir, item, 2), make_zip(rw, 1, both, 2));
+    Expr *rows = map_by(rw, 1, row, elements, copy_of(rw, at->arg[1]));
     return make_sized(rw, P_SPLIT, m,
                       expr_pattern(rw->ir, P_REDUCEBY, 1, 0, &all, f,
                                    (Expr *[]){start, make1(rw, P_JOIN, rows)}, 2));

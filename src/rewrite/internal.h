@@ -18,6 +18,10 @@ Expr *make(Rewrite *rw, Pattern p, int dims, const Arith *const *nums, Expr *fun
 Expr *make1(Rewrite *rw, Pattern p, Expr *in); // one dimension, no integers
 Expr *make_sized(Rewrite *rw, Pattern p, const Arith *n, Expr *in); // one integer
 Expr *make_map(Rewrite *rw, int dims, Expr *fun, Expr *in);
+Expr *map_by(Rewrite *rw, int dims, Param *param, Expr *body, Expr *in); // \param -> body
+Expr *array_by(Rewrite *rw, const Arith *len, Param *param, Expr *body);
+Expr *make_op(Rewrite *rw, Op op, Expr *a, Expr *b); // of one operand: b is NULL
+Expr *get_of(Rewrite *rw, Param *param, int i);      // component i of what the name is of
 // A fold as another one, of a pattern, over an array.
 Expr *fold_like(Rewrite *rw, const Expr *fold, Pattern p, Expr *in);
 Expr *arith_of(Rewrite *rw, Op op, Expr *a, int64_t b); // a op b
@@ -32,6 +36,9 @@ Expr *with_neutral(Rewrite *rw, const Expr *fold, const Arith *k, Expr *in);
 Expr *make_lambda(Rewrite *rw, Param *param, Expr *body);
 // Item i of a tuple of n; of one, the value itself.
 Expr *part_of_value(Rewrite *rw, Expr *value, int i, int n);
+Expr *all_parts(Rewrite *rw, Expr **part, int n); // the tuple of n items, or the only item
+// lists.c: the components i of a list of tuples; of a list of others, the list.
+Expr *item_list(Rewrite *rw, Param *list, bool tuple, int i);
 Expr *make_identity(Rewrite *rw);
 // fusion.c: the same layout over something else.
 Expr *layout_like(Rewrite *rw, const Expr *layout, Expr *in);
@@ -66,6 +73,7 @@ Expr *literal_of(Rewrite *rw, const Type *type, int number);
 // Writes literals of floating types so: they then keep their type where nothing asks for
 // one.
 void settle_literals(Expr *expr);
+
 // Extends an array at its far ends by k each (clamp), and cuts again: nothing where k is 0.
 Expr *pad_far(Rewrite *rw, int dims, const Arith *const *k, Expr *in);
 // An array of that length in parts of n; no result may depend on what the last one ends

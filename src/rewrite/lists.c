@@ -41,7 +41,7 @@ static Expr *copied(Rewrite *rw, const Type *type, int64_t l, int64_t v, Expr *l
     return list;
 }
 
-static Expr *component(Rewrite *rw, Param *list, bool tuple, int i)
+Expr *item_list(Rewrite *rw, Param *list, bool tuple, int i)
 {
     return tuple ? expr_get(rw->ir, make1(rw, P_UNZIP, use(rw, list)), i) : use(rw, list);
 }
@@ -54,7 +54,7 @@ static Expr *all_of(Rewrite *rw, Param *list, const Type *type, const RuleArgs *
     Expr *part[PARTS_MAX];
     for (int i = 0; i < (tuple ? type->n : 1); i++) {
         const Type *each = tuple ? type->item[i] : type;
-        part[i] = component(rw, list, tuple, i);
+        part[i] = item_list(rw, list, tuple, i);
         if (!is_small_array(each))
             continue;
         part[i] = copied(rw, each, args->at[0], args->at[1], part[i]);

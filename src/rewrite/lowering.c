@@ -36,16 +36,12 @@ Expr *rule_mapGlb(Rewrite *rw, const Expr *at, const RuleArgs *args)
     return nest_like(rw, at, args->at, P_MAPGLB);
 }
 
-static bool done_together(const Expr *f)
-{
-    return expr_find_pattern(f, P_MAPLCL) || expr_find_pattern(f, P_TOLOCAL);
-}
-
 Expr *rule_mapWrg(Rewrite *rw, const Expr *at, const RuleArgs *args)
 {
     if (!dims_fit(rw, at, args, P_MAPWRG) || inside_loop(rw) || inside(rw, P_MAPGLB, -1) ||
-        (inside(rw, P_MAPLCL, -1) && done_together(at->fun)) ||
-        expr_find_pattern(at->fun, P_MAPGLB))
+        expr_find_pattern(at->fun, P_MAPGLB) ||
+        (inside(rw, P_MAPLCL, -1) &&
+         (expr_find_pattern(at->fun, P_MAPLCL) || expr_find_pattern(at->fun, P_TOLOCAL))))
         return NULL;
     return nest_like(rw, at, args->at, P_MAPWRG);
 }

@@ -79,7 +79,7 @@ static void take_factors(MatrixStaging *m, const Expr *const factor[SIDES])
             e = e->arg[0];
         }
         if (tiny)
-            e = expr_op(rw->ir, op_cast(other), copy_of(rw, e), NULL, NULL);
+            e = make_op(rw, op_cast(other), copy_of(rw, e), NULL);
         m->factor[side].value = e;
         m->factor[side].scalar = tiny                        ? other
                                  : e->type->kind == T_SCALAR ? e->type->scalar
@@ -161,7 +161,7 @@ static Expr *value_at(MatrixStaging *m, int side, Expr *place, Expr *k)
 {
     Rewrite *rw = m->staging.rw;
     Param *at = fresh(rw, "at");
-    Expr *own = expr_get(rw->ir, expr_get(rw->ir, use(rw, m->pair), 1), side);
+    Expr *own = expr_get(rw->ir, get_of(rw, m->pair, 1), side);
     Expr *value = with_name(rw, copy_of(rw, m->factor[side].value), own, at);
     value = expr_replace(rw->ir, value, at, place);
     return expr_replace(rw->ir, value, m->k, k);
@@ -174,9 +174,8 @@ static Expr *filled_up(MatrixStaging *m, int side, Expr *place, Expr *k)
     if (divides(rw, m->staging.step, m->len))
         return value_at(m, side, place, k);
     const Arith *last = arith_addc(rw->ir->arith, m->len, -1);
-    Expr *inside =
-        expr_op(rw->ir, OP_MINIMUM, expr_clone(rw->ir, k), expr_num(rw->ir, last), NULL);
-    Expr *is_in = expr_op(rw->ir, OP_LE, k, expr_num(rw->ir, last), NULL);
+    Expr *inside = make_op(rw, OP_MINIMUM, expr_clone(rw->ir, k), expr_num(rw->ir, last));
+    Expr *is_in = make_op(rw, OP_LE, k, expr_num(rw->ir, last));
     Scalar scalar = m->factor[side].scalar;
     Expr *zero = cast_value(rw, scalar, S_FLOAT, expr_literal(rw->ir, 0, true));
     return expr_op(rw->ir, OP_SELECT, is_in, value_at(m, side, place, inside), zero);
@@ -199,9 +198,7 @@ static Expr *tile_of(MatrixStaging *m, int side)
     Expr *near = arith_of(rw, OP_MOD, use(rw, q), row);
     Expr *k = number_of(rw, m->part, s->step, turned ? far : near);
     Expr *value = filled_up(m, side, turned ? near : far, k);
-    const Arith *len = num(rw, count);
-    Expr *flat =
-        expr_pattern(rw->ir, P_ARRAY, 1, 0, &len, make_lambda(rw, q, value), NULL, 0);
+    Expr *flat = array_by(rw, num(rw, count), q, value);
     return make1(rw, P_TOLOCAL,
                  make_sized(rw, P_SPLIT, num(rw, row), copied_together(s, flat, lanes)));
 }
@@ -211,24 +208,24 @@ static Expr *tile_at(MatrixStaging *m, int side, Param *pair)
 {
     Rewrite *rw = m->staging.rw;
     bool turned = m->factor[side].turned;
-    Expr *place = expr_get(rw->ir, expr_get(rw->ir, use(rw, pair), 1), side);
+    Expr *place = expr_get(rw->ir, get_of(rw, pair, 1), side);
     Expr *k = use(rw, m->within);
     Expr *tile = use(rw, m->factor[side].tile);
     Expr *e =
         expr_at(rw->ir, expr_at(rw->ir, tile, turned ? k : place), turned ? place : k);
     Op cast = m->factor[side].cast;
-    return cast == OPS ? e : expr_op(rw->ir, cast, e, NULL, NULL);
+    return cast == OPS ? e : make_op(rw, cast, e, NULL);
 }
 
 static Expr *inner_fold(MatrixStaging *m, const Expr *map, Param *sums)
 {
     Rewrite *rw = m->staging.rw;
     Param *acc = fresh(rw, "acc"), *pair = fresh(rw, "p");
-    Expr *product = expr_op(rw->ir, OP_MUL, tile_at(m, 0, pair), tile_at(m, 1, pair), NULL);
-    Expr *sum = expr_op(rw->ir, OP_ADD, expr_get(rw->ir, use(rw, pair), 0), product, NULL);
+    Expr *product = make_op(rw, OP_MUL, tile_at(m, 0, pair), tile_at(m, 1, pair));
+    Expr *sum = make_op(rw, OP_ADD, get_of(rw, pair, 0), product);
     Expr *pairs =
         make_zip(rw, 2, (Expr *[]){use(rw, acc), copy_of(rw, data_of(map)->arg[1])}, 2);
-    Expr *body = make_map(rw, 2, make_lambda(rw, pair, sum), pairs);
+    Expr *body = map_by(rw, 2, pair, sum, pairs);
     Expr *f = expr_lambda(rw->ir, (Param *[]){acc, m->within}, 2, body);
     return make_reduce(rw, P_REDMATRIX, f, use(rw, sums),
                        counting(rw, num(rw, m->staging.step)));

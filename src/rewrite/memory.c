@@ -70,7 +70,7 @@ Expr *rule_nameRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Expr *body = expr_replace(rw->ir, at->fun->arg[0], at->fun->params[0], use(rw, e));
     Expr *named = body;
     for (int i = 0; type->kind == T_TUPLE && i < type->n; i++)
-        named = name_row(rw, named, expr_get(rw->ir, use(rw, e), i), type->item[i]);
+        named = name_row(rw, named, get_of(rw, e, i), type->item[i]);
     if (type->kind != T_TUPLE)
         named = name_row(rw, named, use(rw, e), type);
     if (named == body)

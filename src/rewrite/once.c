@@ -109,9 +109,7 @@ Expr *rule_iterateOnce(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Param *s = fresh(rw, "s");
     for (int i = n - 1; i >= 0; i--) {
-        Expr *part =
-            n == 1 ? use(rw, s) : expr_get(rw->ir, make1(rw, P_UNZIP, use(rw, s)), i);
-        body = expr_replace(rw->ir, body, taken[i], part);
+        body = expr_replace(rw->ir, body, taken[i], item_list(rw, s, n > 1, i));
     }
     Expr *all = n == 1 ? state[0] : make_zip(rw, at->dims, state, n);
     const Arith *once = num(rw, 1);

@@ -22,7 +22,7 @@ static Expr *index_pair(Rewrite *rw, const Arith *const *len)
 
 static Expr *picked(Rewrite *rw, Param *array, Param *pair, int side)
 {
-    return expr_at(rw->ir, use(rw, array), expr_get(rw->ir, use(rw, pair), side));
+    return expr_at(rw->ir, use(rw, array), get_of(rw, pair, side));
 }
 
 // The tile's elements by their numbers in it, so that whoever copies the tile elsewhere has
@@ -43,11 +43,11 @@ Expr *rule_productTile(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Arith *len[] = {num(rw, n), num(rw, m)}, *rows = at->arg[0]->type->len,
                 *columns = inner->arg[0]->type->len,
                 *more[] = {missing(rw, rows, n), missing(rw, columns, m)};
-    Expr *tile = make_map(rw, 2, make_lambda(rw, t, body), index_pair(rw, len));
+    Expr *tile = map_by(rw, 2, t, body, index_pair(rw, len));
     Expr *right = split_unread(rw, copy_of(rw, inner->arg[0]), columns, m);
-    Expr *line = make_map(rw, 1, make_lambda(rw, ys, tile), right);
+    Expr *line = map_by(rw, 1, ys, tile, right);
     Expr *left = split_unread(rw, copy_of(rw, at->arg[0]), rows, n);
-    Expr *tiles = make_map(rw, 1, make_lambda(rw, xs, line), left);
+    Expr *tiles = map_by(rw, 1, xs, line, left);
     return cut(rw, at, more, 2, make(rw, P_JOIN, 2, NULL, NULL, tiles));
 }
 
@@ -81,9 +81,8 @@ static Expr *element(Rewrite *rw, const Expr *array, Expr *place)
         return apply(rw, array->fun, place);
     if (is_dims(array, P_JOIN, 1) && array->arg[0]->type) {
         const Arith *len = array->arg[0]->type->elem->len;
-        Expr *far = expr_op(rw->ir, OP_DIV, place, expr_num(rw->ir, len), NULL);
-        Expr *near =
-            expr_op(rw->ir, OP_MOD, expr_clone(rw->ir, place), expr_num(rw->ir, len), NULL);
+        Expr *far = make_op(rw, OP_DIV, place, expr_num(rw->ir, len));
+        Expr *near = make_op(rw, OP_MOD, expr_clone(rw->ir, place), expr_num(rw->ir, len));
         return element(rw, element(rw, array->arg[0], far), near);
     }
     if (!is_dims(array, P_ZIP, 1) || array->narg > PARTS_MAX)
@@ -98,19 +97,16 @@ static Expr *element(Rewrite *rw, const Expr *array, Expr *place)
 static Expr *elements_from(Rewrite *rw, const Expr *array, Expr *first, const Arith *n)
 {
     Param *j = fresh(rw, "j");
-    Expr *place = expr_op(rw->ir, OP_ADD, first, use(rw, j), NULL);
-    Expr *f = make_lambda(rw, j, element(rw, array, place));
-    return expr_pattern(rw->ir, P_ARRAY, 1, 0, &n, f, NULL, 0);
+    Expr *place = make_op(rw, OP_ADD, first, use(rw, j));
+    return array_by(rw, n, j, element(rw, array, place));
 }
 
 // The same product, of what g makes of the fold.
 static Expr *product_of(Rewrite *rw, const Expr *at, Expr *body)
 {
     const Expr *inner = at->fun->arg[0];
-    Expr *line = make_map(rw, 1, make_lambda(rw, inner->fun->params[0], body),
-                          copy_of(rw, inner->arg[0]));
-    Expr *all =
-        make_map(rw, 1, make_lambda(rw, at->fun->params[0], line), copy_of(rw, at->arg[0]));
+    Expr *line = map_by(rw, 1, inner->fun->params[0], body, copy_of(rw, inner->arg[0]));
+    Expr *all = map_by(rw, 1, at->fun->params[0], line, copy_of(rw, at->arg[0]));
     return copy_of(rw, all);
 }
 
@@ -144,12 +140,11 @@ Expr *rule_productSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
     const Arith *done = arith_mulc(rw->ir->arith, n, parts);
     Param *k = fresh(rw, "k"), *p = fresh(rw, "p"), *t = fresh(rw, "t"),
           *u = fresh(rw, "u");
-    Expr *part =
-        elements_from(rw, fold->arg[1],
-                      expr_op(rw->ir, OP_MUL, use(rw, k), expr_num(rw->ir, n), NULL), n);
+    Expr *part = elements_from(rw, fold->arg[1],
+                               make_op(rw, OP_MUL, use(rw, k), expr_num(rw->ir, n)), n);
     Expr *each = product_of(rw, at, fold_like(rw, fold, P_REDUCE, part));
-    Expr *partial = make_map(rw, 1, make_lambda(rw, k, each), counting(rw, num(rw, parts)));
-    Expr *sum = fold_like(rw, fold, P_REDUCE, expr_get(rw->ir, use(rw, u), 1));
+    Expr *partial = map_by(rw, 1, k, each, counting(rw, num(rw, parts)));
+    Expr *sum = fold_like(rw, fold, P_REDUCE, get_of(rw, u, 1));
     if (done != len) {
         const Arith *left = arith_sub(rw->ir->arith, len, done);
         Expr *rest = elements_from(rw, fold->arg[1], expr_num(rw->ir, done), left);
@@ -157,15 +152,13 @@ Expr *rule_productSplit(Rewrite *rw, const Expr *at, const RuleArgs *args)
         sum = call_all(rw, fold->fun, (const Expr *[]){sum, rest});
     }
     Expr *whole = put_at(rw, body, &where, sum);
-    whole =
-        expr_replace(rw->ir, whole, at->fun->params[0], expr_get(rw->ir, use(rw, t), 0));
-    whole =
-        expr_replace(rw->ir, whole, inner->fun->params[0], expr_get(rw->ir, use(rw, u), 0));
-    Expr *row = make1(rw, P_TRANSPOSE, expr_get(rw->ir, use(rw, t), 1));
+    whole = expr_replace(rw->ir, whole, at->fun->params[0], get_of(rw, t, 0));
+    whole = expr_replace(rw->ir, whole, inner->fun->params[0], get_of(rw, u, 0));
+    Expr *row = make1(rw, P_TRANSPOSE, get_of(rw, t, 1));
     Expr *columns = make_zip(rw, 1, (Expr *[]){copy_of(rw, inner->arg[0]), row}, 2);
-    whole = make_map(rw, 1, make_lambda(rw, u, whole), columns);
+    whole = map_by(rw, 1, u, whole, columns);
     Expr *rows[] = {copy_of(rw, at->arg[0]), make1(rw, P_TRANSPOSE, use(rw, p))};
-    whole = make_map(rw, 1, make_lambda(rw, t, whole), make_zip(rw, 1, rows, 2));
+    whole = map_by(rw, 1, t, whole, make_zip(rw, 1, rows, 2));
     return expr_let(rw->ir, p, partial, whole);
 }
 
@@ -195,13 +188,13 @@ static Expr *after_fold(Rewrite *rw, const Expr *at, const Expr *fold, Param *su
 {
     Param *p = fresh(rw, "p"), *sum = fresh(rw, "sum");
     Expr *body = with_name(rw, copy_of(rw, at->fun->arg[0]), fold, sum);
-    Expr *get = expr_get(rw->ir, use(rw, p), 0);
+    Expr *get = get_of(rw, p, 0);
     body = expr_replace(rw->ir, body, sum, get);
-    get = expr_get(rw->ir, use(rw, p), 1);
+    get = get_of(rw, p, 1);
     body = expr_replace(rw->ir, body, at->fun->params[0], get);
     Expr *pairs =
         make_zip(rw, at->dims, (Expr *[]){use(rw, sums), copy_of(rw, at->arg[0])}, 2);
-    return make_map(rw, at->dims, make_lambda(rw, p, body), pairs);
+    return map_by(rw, at->dims, p, body, pairs);
 }
 
 Expr *rule_mapReduceBlock(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -211,9 +204,9 @@ Expr *rule_mapReduceBlock(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     const Param *t = at->fun->params[0];
     Param *acc = fresh(rw, "acc"), *k = fresh(rw, "k"), *p = fresh(rw, "p");
-    Expr *own = expr_get(rw->ir, use(rw, p), 1);
+    Expr *own = get_of(rw, p, 1);
     Expr *in = expr_replace(rw->ir, reduce->arg[1], t, own);
-    const Expr *part[] = {expr_get(rw->ir, use(rw, p), 0), element(rw, in, use(rw, k))};
+    const Expr *part[] = {get_of(rw, p, 0), element(rw, in, use(rw, k))};
     const Expr *add = expr_replace(rw->ir, reduce->fun, t, own);
     Expr *step = make_lambda(rw, p, call_all(rw, add, part));
     Expr *pairs =
@@ -364,12 +357,12 @@ static Expr *redirect(Staging *s, Expr *expr, Param *within, bool guarded)
 
 Expr *arith_of(Rewrite *rw, Op op, Expr *a, int64_t b)
 {
-    return expr_op(rw->ir, op, a, expr_literal(rw->ir, (double)b, false), NULL);
+    return make_op(rw, op, a, expr_literal(rw->ir, (double)b, false));
 }
 
 Expr *number_of(Rewrite *rw, Param *part, int64_t step, Expr *within)
 {
-    return expr_op(rw->ir, OP_ADD, arith_of(rw, OP_MUL, use(rw, part), step), within, NULL);
+    return make_op(rw, OP_ADD, arith_of(rw, OP_MUL, use(rw, part), step), within);
 }
 
 int64_t lanes_of(const Staging *s, int64_t count, int64_t side, int64_t most)
@@ -416,9 +409,8 @@ static Expr *element_of(const Staging *s, const TilePlace *tile, Expr *within)
     Rewrite *rw = s->rw;
     if (tile->part)
         return number_of(rw, tile->part, s->step, within);
-    Expr *at = expr_op(rw->ir, OP_ADD, within, expr_num(rw->ir, tile->first), NULL);
-    return tile->last ? expr_op(rw->ir, OP_MINIMUM, at, expr_num(rw->ir, tile->last), NULL)
-                      : at;
+    Expr *at = make_op(rw, OP_ADD, within, expr_num(rw->ir, tile->first));
+    return tile->last ? make_op(rw, OP_MINIMUM, at, expr_num(rw->ir, tile->last)) : at;
 }
 
 // The tile of an operand: [step][rows], read along what is contiguous.
@@ -439,9 +431,7 @@ static Expr *staged(Staging *s, int i, const TilePlace *at)
                         turned ? near : far);
     Expr *from = expr_replace(rw->ir, s->operand[i].from, s->row, row);
     from = expr_replace(rw->ir, from, s->k, element_of(s, at, turned ? far : near));
-    const Arith *len = num(rw, count);
-    Expr *flat =
-        expr_pattern(rw->ir, P_ARRAY, 1, 0, &len, make_lambda(rw, q, from), NULL, 0);
+    Expr *flat = array_by(rw, num(rw, count), q, from);
     Expr *tile = make_sized(rw, P_SPLIT, num(rw, side), copied_together(s, flat, lanes));
     return make1(rw, P_TOLOCAL, turned ? tile : make1(rw, P_TRANSPOSE, tile));
 }
@@ -476,10 +466,8 @@ static Expr *fold_tile(Staging *s, const Expr *at, Expr *acc, const TilePlace *t
     if (tile->part) {
         numbers = counting(rw, num(rw, s->step));
     } else {
-        Expr *skip =
-            expr_op(rw->ir, OP_ADD, use(rw, number), expr_num(rw->ir, tile->done), NULL);
-        numbers = expr_pattern(rw->ir, P_ARRAY, 1, 0, &tile->left,
-                               make_lambda(rw, number, skip), NULL, 0);
+        Expr *skip = make_op(rw, OP_ADD, use(rw, number), expr_num(rw->ir, tile->done));
+        numbers = array_by(rw, tile->left, number, skip);
     }
     body = make_reduce(rw, P_REDSEQ, expr_clone(rw->ir, f), acc, numbers);
     for (int i = s->n - 1; i >= 0 && s->ok; i--) {

@@ -44,8 +44,7 @@ Expr *rule_joinScatter(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Expr *first = expr_op(ir, OP_MUL, copy_of(rw, number), expr_num(ir, n), NULL);
     to = expr_op(ir, OP_ADD, first, to, NULL);
     Expr *operand = operand_of(rw, at->fun->arg[0], scatter, scatter->arg[0]);
-    Expr *rows = make_map(rw, 1, make_lambda(rw, at->fun->params[0], operand),
-                          copy_of(rw, at->arg[0]));
+    Expr *rows = map_by(rw, 1, at->fun->params[0], operand, copy_of(rw, at->arg[0]));
     Expr *all =
         make(rw, P_SCATTER, 1, NULL, make_lambda(rw, k, to), make1(rw, P_JOIN, rows));
     return copy_of(rw, make_sized(rw, P_SPLIT, n, all));
@@ -81,8 +80,7 @@ static Expr *mapped(const RowNames *rows, const Expr *value)
     for (int i = 0; i < n; i++)
         body = expr_replace(rw->ir, body, rows->name[which[i]],
                             part_of_value(rw, use(rw, t), i, n));
-    return make_map(rw, 1, make_lambda(rw, t, body),
-                    n > 1 ? make_zip(rw, 1, part, n) : part[0]);
+    return map_by(rw, 1, t, body, n > 1 ? make_zip(rw, 1, part, n) : part[0]);
 }
 
 // The same, of each component of a tuple; names on the way are of all rows. type: the
@@ -129,7 +127,7 @@ static Expr *step_of_all(Rewrite *rw, const Expr *at, const Expr *loop, const bo
     }
     rows.name[rows.n] = at->fun->params[0];
     rows.all[rows.n++] = copy_of(rw, at->arg[0]);
-    Expr *value = n > 1 ? expr_tuple(rw->ir, own, n) : own[0];
+    Expr *value = all_parts(rw, own, n);
     return spread(&rows, call_all(rw, loop->fun, (const Expr *[]){value}), type);
 }
 
@@ -182,10 +180,9 @@ Expr *rule_iterateRows(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return copy_of(rw, all);
     Expr *part[PARTS_MAX];
     for (int i = 0; i < n; i++) {
-        part[i] = expr_get(rw->ir, use(rw, end), i);
+        part[i] = get_of(rw, end, i);
         if (counts[i])
-            part[i] = make_map(rw, 1, make_lambda(rw, fresh(rw, "row"), part[i]),
-                               copy_of(rw, at->arg[0]));
+            part[i] = map_by(rw, 1, fresh(rw, "row"), part[i], copy_of(rw, at->arg[0]));
     }
     return copy_of(rw, expr_let(rw->ir, end, all, make_zip(rw, 1, part, n)));
 }
@@ -202,10 +199,9 @@ Expr *rule_unzipTuple(Rewrite *rw, const Expr *at, const RuleArgs *args)
             !arith_equal(rw->ir->arith, len_of(at->arg[i], 0), len_of(at->arg[0], 0)))
             return NULL;
         part[i] = copy_of(rw, at->arg[i]);
-        own[i] = expr_get(rw->ir, use(rw, t), i);
+        own[i] = get_of(rw, t, i);
     }
-    Expr *elements = make_map(rw, 1, make_lambda(rw, t, expr_tuple(rw->ir, own, n)),
-                              make_zip(rw, 1, part, n));
+    Expr *elements = map_by(rw, 1, t, expr_tuple(rw->ir, own, n), make_zip(rw, 1, part, n));
     return make1(rw, P_UNZIP, elements);
 }
 
@@ -216,7 +212,7 @@ Expr *map_of_item(Rewrite *rw, const Expr *map, int i)
     while ((*result)->kind == E_LET)
         result = &(*result)->arg[1];
     *result = (*result)->arg[i];
-    return make_map(rw, map->dims, make_lambda(rw, e, body), copy_of(rw, map->arg[0]));
+    return map_by(rw, map->dims, e, body, copy_of(rw, map->arg[0]));
 }
 
 bool is_map_of_tuples(const Expr *expr)
@@ -234,7 +230,7 @@ int dims_of_tuples(const Type *type)
 Expr *component_of_all(Rewrite *rw, Expr *all, int dims, int i)
 {
     Param *t = fresh(rw, "t");
-    return make_map(rw, dims, make_lambda(rw, t, expr_get(rw->ir, use(rw, t), i)), all);
+    return map_by(rw, dims, t, get_of(rw, t, i), all);
 }
 
 Expr *rule_tupleApart(Rewrite *rw, const Expr *at, const RuleArgs *args)

@@ -44,7 +44,7 @@ static Expr *behind_value(Rewrite *rw, const Expr *scan, Expr *prefixes, Expr *b
     Param *v = fresh(rw, "v");
     Expr *all[] = {before, use(rw, v)};
     Expr *f = call_all(rw, scan->fun, (const Expr *const *)all);
-    return make_map(rw, 1, make_lambda(rw, v, f), prefixes);
+    return map_by(rw, 1, v, f, prefixes);
 }
 
 static Expr *behind(Rewrite *rw, const Expr *scan, Expr *part, Expr *before)
@@ -70,7 +70,7 @@ static Expr *read_part(Rewrite *rw, const Expr *at, const Expr *scan, Param *par
     Expr **arg = NEW_ARRAY(rw->ir->arena, Expr *, zip->narg);
     int other = 2;
     for (int i = 0; i < zip->narg; i++)
-        arg[i] = zip->arg[i] == scan ? prefixes : expr_get(rw->ir, use(rw, part), other++);
+        arg[i] = zip->arg[i] == scan ? prefixes : get_of(rw, part, other++);
     return make_map(rw, 1, copy_of(rw, at->fun), make_zip(rw, 1, arg, zip->narg));
 }
 
@@ -78,8 +78,8 @@ static Expr *totals_of(Rewrite *rw, const Expr *scan, int64_t n)
 {
     Param *part = fresh(rw, "part");
     Expr *each = fold_like(rw, scan, P_REDUCE, use(rw, part));
-    return make_map(rw, 1, make_lambda(rw, part, each),
-                    split_unread(rw, copy_of(rw, scan->arg[1]), len_of(scan, 0), n));
+    return map_by(rw, 1, part, each,
+                  split_unread(rw, copy_of(rw, scan->arg[1]), len_of(scan, 0), n));
 }
 
 // Parts of n of what is folded, with an element of `second` each, and of what else a map
@@ -118,8 +118,7 @@ static Expr *by_parts(Rewrite *rw, const Expr *at, int64_t n, Prefixes *prefixes
     Param *total = fresh(rw, "total"), *before = fresh(rw, "before"),
           *own = fresh(rw, "part");
     Expr *second = make_sized(rw, P_TAKE, parts, before_parts(rw, scan, use(rw, before)));
-    Expr *of_part = prefixes(rw, scan, expr_get(rw->ir, use(rw, own), 0),
-                             expr_get(rw->ir, use(rw, own), 1));
+    Expr *of_part = prefixes(rw, scan, get_of(rw, own, 0), get_of(rw, own, 1));
     Expr *out =
         join_parts(rw, at, scan, n, own, of_part, zip_parts(rw, at, scan, n, second));
     return expr_let(
@@ -141,7 +140,7 @@ static Expr *room_for(Rewrite *rw, const Expr *scan, int64_t parts, const Arith 
                 *m = num(rw, parts + parts / 3 + LEVELS_MOST);
     const Arith *all = arith_mul(rw->ir->arith, arith_mul(rw->ir->arith, n, m), words);
     Expr *zero = cast_value(rw, S_LONG, S_INT, expr_literal(rw->ir, 0, false));
-    Expr *room = make_map(rw, 1, make_lambda(rw, fresh(rw, "i"), zero), counting(rw, all));
+    Expr *room = map_by(rw, 1, fresh(rw, "i"), zero, counting(rw, all));
     room = make_sized(rw, P_SPLIT, turned ? n : m, make_sized(rw, P_SPLIT, words, room));
     return turned ? make1(rw, P_TRANSPOSE, room) : room;
 }
@@ -154,8 +153,8 @@ typedef struct {
 static Expr *look_back(Rewrite *rw, const Expr *scan, const OnePass *pass, Param *part,
                        Expr *own)
 {
-    Expr *arg[] = {copy_of(rw, scan->arg[0]), pass->totals, own,
-                   expr_get(rw->ir, use(rw, part), 1), pass->room};
+    Expr *arg[] = {copy_of(rw, scan->arg[0]), pass->totals, own, get_of(rw, part, 1),
+                   pass->room};
     return expr_pattern(rw->ir, P_LOOKBACK, 1, 0, NULL, copy_of(rw, scan->fun), arg,
                         COUNTOF(arg));
 }
@@ -166,7 +165,7 @@ static Expr *behind_others(Rewrite *rw, const Expr *scan, const OnePass *pass, P
     Param *s = fresh(rw, "s"), *before = fresh(rw, "before");
     Expr *last = expr_at(rw->ir, use(rw, s), expr_num(rw->ir, num(rw, pass->n - 1)));
     Expr *look = look_back(rw, scan, pass, part, last);
-    Expr *own = fold_like(rw, scan, P_SCAN, expr_get(rw->ir, use(rw, part), 0));
+    Expr *own = fold_like(rw, scan, P_SCAN, get_of(rw, part, 0));
     Expr *all = behind_value(rw, scan, use(rw, s), use(rw, before));
     return expr_let(rw->ir, s, own, expr_let(rw->ir, before, look, all));
 }
@@ -179,8 +178,7 @@ static Expr *from_others(Rewrite *rw, const Expr *scan, const OnePass *pass, Par
     Expr *look =
         look_back(rw, scan, pass, part, fold_like(rw, scan, P_REDUCE, use(rw, own)));
     Expr *all = going_on(rw, scan, use(rw, own), use(rw, before));
-    return expr_let(rw->ir, own, expr_get(rw->ir, use(rw, part), 0),
-                    expr_let(rw->ir, before, look, all));
+    return expr_let(rw->ir, own, get_of(rw, part, 0), expr_let(rw->ir, before, look, all));
 }
 
 static bool may_look_back(Rewrite *rw, const Expr *scan, int64_t n, int64_t *parts)
@@ -215,14 +213,14 @@ static Expr *rows_in_one_pass(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Expr *in[] = {copy_of(rw, at->arg[0]), use(rw, totals), use(rw, room)};
     Expr *own[3];
     for (int i = 0; i < COUNTOF(own); i++)
-        own[i] = expr_get(rw->ir, use(rw, t), i);
+        own[i] = get_of(rw, t, i);
     OnePass pass = {own[1], own[2], n};
     Expr *body = in_one_pass(rw, row, scan, &pass, parts, args->at[1] == 1);
     body = make_lambda(rw, t, expr_replace(rw->ir, body, of, own[0]));
-    return expr_let(
-        rw->ir, totals, make_map(rw, 1, make_lambda(rw, v, total), copy_of(rw, at->arg[0])),
-        expr_let(rw->ir, room, room_for(rw, scan, parts, len_of(at, 0), args->at[1] == 1),
-                 make_map(rw, 1, body, make_zip(rw, 1, in, COUNTOF(in)))));
+    return expr_let(rw->ir, totals, map_by(rw, 1, v, total, copy_of(rw, at->arg[0])),
+                    expr_let(rw->ir, room,
+                             room_for(rw, scan, parts, len_of(at, 0), args->at[1] == 1),
+                             make_map(rw, 1, body, make_zip(rw, 1, in, COUNTOF(in)))));
 }
 
 static Expr *whole_in_one_pass(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -282,7 +280,7 @@ Expr *rule_scanAsMap(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Param *part = fresh(rw, "part");
     Expr *each = fold_like(rw, at, P_SCAN, use(rw, part));
     Expr *whole = make_sized(rw, P_SPLIT, len_of(at, 0), copy_of(rw, at->arg[1]));
-    return make1(rw, P_JOIN, make_map(rw, 1, make_lambda(rw, part, each), whole));
+    return make1(rw, P_JOIN, map_by(rw, 1, part, each, whole));
 }
 
 // By the items of a group -----------------------------------------------------------------
@@ -315,8 +313,7 @@ static Expr *shifted(Rewrite *rw, const Expr *scan, Pattern p, Expr *own, Expr *
                      int64_t len, int64_t n)
 {
     Param *i = fresh(rw, "i");
-    Expr *part =
-        expr_op(rw->ir, OP_DIV, use(rw, i), expr_literal(rw->ir, (double)n, false), NULL);
+    Expr *part = make_op(rw, OP_DIV, use(rw, i), expr_literal(rw->ir, (double)n, false));
     Expr *all[] = {expr_at(rw->ir, before_parts(rw, scan, prefixes), part),
                    expr_at(rw->ir, make1(rw, P_JOIN, own), use(rw, i))};
     Expr *f = call_all(rw, scan->fun, (const Expr *const *)all);
@@ -331,7 +328,7 @@ static Expr *prefixes_of(Rewrite *rw, Levels *t, Expr *in, int64_t len)
     Expr *own = own_prefixes(rw, t, in, len, n);
     Param *part = fresh(rw, "part");
     Expr *last = expr_at(rw->ir, use(rw, part), expr_num(rw->ir, num(rw, n - 1)));
-    Expr *totals = make_map(rw, 1, make_lambda(rw, part, last), own);
+    Expr *totals = map_by(rw, 1, part, last, own);
     Expr *prefixes = prefixes_of(rw, t, totals, (len + n - 1) / n);
     return level(rw, t, "before",
                  shifted(rw, t->scan, P_MAPLCL, copy_of(rw, own), prefixes, len, n));
@@ -349,7 +346,7 @@ Expr *rule_scanLcl(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Param *part = fresh(rw, "part");
     Expr *own = own_prefixes(rw, &t, name_inputs(rw, &in, at->arg[1]), len, n);
     Expr *last = expr_at(rw->ir, use(rw, part), expr_num(rw->ir, num(rw, n - 1)));
-    Expr *totals = make_map(rw, 1, make_lambda(rw, part, last), own);
+    Expr *totals = map_by(rw, 1, part, last, own);
     Expr *prefixes = prefixes_of(rw, &t, totals, (len + n - 1) / n);
     Expr *body = shifted(rw, at, P_MAP, copy_of(rw, own), prefixes, len, n);
     return with_names(rw, &in, with_names(rw, &t.names, body));

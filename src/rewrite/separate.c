@@ -244,8 +244,8 @@ static Expr *first_map(Rewrite *rw, const Separable *s)
     Param *window = fresh(rw, "w");
     for (int i = 0; i < s->n; i++)
         fold[i] = fold_of(rw, s, i, use(rw, window));
-    Expr *body = s->n > 1 ? expr_tuple(rw->ir, fold, s->n) : fold[0];
-    return make_map(rw, s->slide->dims, make_lambda(rw, window, body), own);
+    Expr *body = all_parts(rw, fold, s->n);
+    return map_by(rw, s->slide->dims, window, body, own);
 }
 
 // Beyond the first map -------------------------------------------------------------------
@@ -292,7 +292,7 @@ static Expr *row_beyond(Rewrite *rw, const Separable *s, const Expr *constant)
         for (int64_t k = 0; k < length; k++)
             found[i] = joined(rw, fold->fun, found[i], copy_of(rw, of));
     }
-    return s->n > 1 ? expr_tuple(rw->ir, found, s->n) : found[0];
+    return all_parts(rw, found, s->n);
 }
 
 // The second map -------------------------------------------------------------------------
@@ -323,9 +323,7 @@ static Expr *of_runs(Rewrite *rw, const Separable *s, int i, Expr *window)
         window = expr_at(rw->ir, window,
                          k == s->axis ? arith_of(rw, OP_MUL, use(rw, j), s->runs.length)
                                       : expr_num(rw->ir, num(rw, 0)));
-    const Arith *count = num(rw, s->runs.count);
-    return expr_pattern(rw->ir, P_ARRAY, 1, 0, &count,
-                        make_lambda(rw, j, part_of_value(rw, window, i, s->n)), NULL, 0);
+    return array_by(rw, num(rw, s->runs.count), j, part_of_value(rw, window, i, s->n));
 }
 
 // The results of fold i for the rows in a window.
@@ -346,8 +344,7 @@ static Expr *second_fold(Rewrite *rw, const Separable *s, int i, Expr *window)
     const Expr *apart = rule_reduceFission(rw, s->fold[i], NULL);
     const Expr *fold = apart ? apart : s->fold[i];
     Expr *in = s->single ? of_runs(rw, s, i, window) : of_rows(rw, s, i, window);
-    Expr *found =
-        make_reduce(rw, P_REDUCE, copy_of(rw, fold->fun), copy_of(rw, fold->arg[0]), in);
+    Expr *found = fold_like(rw, fold, P_REDUCE, in);
     if (!s->single || !s->runs.rest)
         return found;
     const Arith *drop[DIMS_MAX];
@@ -376,13 +373,12 @@ static Expr *second_map(Rewrite *rw, const Separable *s, Param *rows)
     const int to = used ? n++ : MAX(s->part, 0);
     part[to] = second_windows(rw, s, rows);
     for (int i = 0; i < s->n; i++) {
-        Expr *window = n > 1 ? expr_get(rw->ir, use(rw, t), to) : use(rw, t);
+        Expr *window = n > 1 ? get_of(rw, t, to) : use(rw, t);
         body = expr_replace(rw->ir, body, found[i], second_fold(rw, s, i, window));
     }
-    body = expr_replace(rw->ir, body, element,
-                        s->part < 0 ? expr_get(rw->ir, use(rw, t), 0) : use(rw, t));
-    return make_map(rw, s->map->dims, make_lambda(rw, t, body),
-                    n > 1 ? make_zip(rw, s->map->dims, part, n) : part[0]);
+    body = expr_replace(rw->ir, body, element, s->part < 0 ? get_of(rw, t, 0) : use(rw, t));
+    return map_by(rw, s->map->dims, t, body,
+                  n > 1 ? make_zip(rw, s->map->dims, part, n) : part[0]);
 }
 
 Expr *rule_separateFold(Rewrite *rw, const Expr *at, const RuleArgs *args)

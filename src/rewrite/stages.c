@@ -217,7 +217,7 @@ Expr *rule_zipFlatten(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     Param *e = fresh(rw, "t");
     Expr *body = call(rw, at->fun, element_of(rw, &parts, zip, e));
-    return make_map(rw, at->dims, make_lambda(rw, e, body), zip_of(rw, &parts));
+    return map_by(rw, at->dims, e, body, zip_of(rw, &parts));
 }
 
 Expr *rule_zipNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -228,11 +228,11 @@ Expr *rule_zipNest(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Param *t = fresh(rw, "t");
     Expr *row[PARTS_MAX], *part[PARTS_MAX];
     for (int i = 0; i < zip->narg; i++) {
-        row[i] = expr_get(rw->ir, use(rw, t), i);
+        row[i] = get_of(rw, t, i);
         part[i] = copy_of(rw, zip->arg[i]);
     }
     Expr *body = call(rw, at->fun, make_zip(rw, zip->dims - 1, row, zip->narg));
-    return make_map(rw, 1, make_lambda(rw, t, body), make_zip(rw, 1, part, zip->narg));
+    return map_by(rw, 1, t, body, make_zip(rw, 1, part, zip->narg));
 }
 
 Expr *rule_zipIndex(Rewrite *rw, const Expr *at, const RuleArgs *args)
@@ -244,13 +244,13 @@ Expr *rule_zipIndex(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Param *t = fresh(rw, "t");
     Expr *item[PARTS_MAX], *part[PARTS_MAX];
     for (int k = 0; k < zip->narg; k++) {
-        item[k] = expr_get(rw->ir, use(rw, t), k);
+        item[k] = get_of(rw, t, k);
         part[k] = k == i ? counting(rw, len_of(zip, 0)) : copy_of(rw, zip->arg[k]);
     }
     item[i] = expr_at(rw->ir, copy_of(rw, zip->arg[i]), item[i]);
     const Expr *items = expr_tuple(rw->ir, item, zip->narg);
     Expr *body = call_all(rw, at->fun, &items);
-    return make_map(rw, 1, make_lambda(rw, t, body), make_zip(rw, 1, part, zip->narg));
+    return map_by(rw, 1, t, body, make_zip(rw, 1, part, zip->narg));
 }
 
 // Several maps as one -------------------------------------------------------------------
@@ -325,14 +325,14 @@ static Expr *tuple_of_maps(Rewrite *rw, const Expr *at, int n)
         for (int k = 0; k < MAX(apart[i], 1); k++, m++) {
             const Expr *part = apart[i] ? map_of_item(rw, map[i], k) : map[i];
             item[m] = call(rw, part->fun, copy_of(rw, element));
-            own[k] = expr_get(rw->ir, use(rw, t), m);
+            own[k] = get_of(rw, t, m);
         }
         if (!apart[i]) {
             value[i] = item[m - 1];
             item[m - 1] = use(rw, parts.own[i]);
         }
-        Expr *mine = apart[i] ? expr_tuple(rw->ir, own, apart[i]) : own[0];
-        of[i] = make_map(rw, parts.dims, make_lambda(rw, t, mine), use(rw, all));
+        Expr *mine = all_parts(rw, own, apart[i]);
+        of[i] = map_by(rw, parts.dims, t, mine, use(rw, all));
         m -= !expr_mentions(rest, parts.name[i]);
     }
     for (int i = 0; i < n && m == 1; i++)
@@ -341,7 +341,7 @@ static Expr *tuple_of_maps(Rewrite *rw, const Expr *at, int n)
     for (int i = n - 1; i >= 0; i--)
         if (value[i])
             body = call(rw, make_lambda(rw, parts.own[i], body), value[i]);
-    Expr *maps = make_map(rw, parts.dims, make_lambda(rw, e, body), zip_of(rw, &parts));
+    Expr *maps = map_by(rw, parts.dims, e, body, zip_of(rw, &parts));
     return expr_let(rw->ir, all, maps, rest_with(rw, rest, parts.name, of, n));
 }
 
@@ -378,8 +378,7 @@ static Expr *fold_tuples(Rewrite *rw, const Expr *const *fold, int n, Expr *in)
     Param *a = fresh(rw, "a"), *b = fresh(rw, "b");
     Expr *sum[PARTS_MAX], *init[PARTS_MAX];
     for (int i = 0; i < n; i++) {
-        const Expr *both[] = {expr_get(rw->ir, use(rw, a), i),
-                              expr_get(rw->ir, use(rw, b), i)};
+        const Expr *both[] = {get_of(rw, a, i), get_of(rw, b, i)};
         sum[i] = call_all(rw, fold[i]->fun, both);
         init[i] = start_value(rw, fold[i]->arg[0]);
     }
@@ -401,7 +400,7 @@ static Expr *tuple_of_folds(Rewrite *rw, const Expr *at, int n)
     for (int i = 0; i < n; i++) {
         const Expr *map = fold[i]->arg[1];
         item[i] = call(rw, map->fun, element_of(rw, &parts, map->arg[0], e));
-        of[i] = expr_get(rw->ir, use(rw, all), i);
+        of[i] = get_of(rw, all, i);
     }
     Expr *f = make_lambda(rw, e, expr_tuple(rw->ir, item, n));
     Expr *maps = make_map(rw, 1, f, zip_of(rw, &parts));
@@ -426,9 +425,9 @@ static Expr *zip_windows(Rewrite *rw, const Expr *at, Expr *pairs, int n)
     Param *t = fresh(rw, "t");
     Expr *part[PARTS_MAX];
     for (int i = 0; i < n; i++)
-        part[i] = expr_get(rw->ir, use(rw, t), i);
+        part[i] = get_of(rw, t, i);
     Expr *zip = make_zip(rw, at->dims, part, n);
-    return make_map(rw, at->dims, make_lambda(rw, t, zip), pairs);
+    return map_by(rw, at->dims, t, zip, pairs);
 }
 
 Expr *rule_layoutOfZip(Rewrite *rw, const Expr *at, const RuleArgs *args)

@@ -98,8 +98,8 @@ static Expr *number_of(const PlaceTable *t)
     Rewrite *rw = t->rw;
     Expr *number = use(rw, (Param *)t->place[0]);
     for (int i = 1; i < t->n; i++)
-        number = expr_op(rw->ir, OP_ADD, arith_of(rw, OP_MUL, number, t->len[i]),
-                         use(rw, (Param *)t->place[i]), NULL);
+        number = make_op(rw, OP_ADD, arith_of(rw, OP_MUL, number, t->len[i]),
+                         use(rw, (Param *)t->place[i]));
     return number;
 }
 
@@ -115,8 +115,7 @@ static Expr *table_of(const PlaceTable *t)
         place = i > 0 ? arith_of(rw, OP_MOD, place, t->len[i]) : place;
         value = expr_replace(rw->ir, value, t->place[i], place);
     }
-    const Arith *len = num(rw, count);
-    return expr_pattern(rw->ir, P_ARRAY, 1, 0, &len, make_lambda(rw, k, value), NULL, 0);
+    return array_by(rw, num(rw, count), k, value);
 }
 
 Expr *rule_tableOfPlaces(Rewrite *rw, const Expr *at, const RuleArgs *args)

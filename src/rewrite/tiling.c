@@ -51,7 +51,7 @@ static Expr *slide_like(Rewrite *rw, const Expr *slide, Expr *in)
 static Expr *untiled(Rewrite *rw, const Expr *at, const Tiles *tiles, Param *tile,
                      Expr *work, Expr *in)
 {
-    Expr *all = make_map(rw, tiles->dims, make_lambda(rw, tile, work), in);
+    Expr *all = map_by(rw, tiles->dims, tile, work, in);
     Expr *joined = make(rw, P_JOIN, tiles->dims, NULL, NULL, all);
     return cut(rw, at, tiles->k, tiles->dims, joined);
 }
@@ -82,7 +82,7 @@ static Expr *tile_zip(Rewrite *rw, const Expr *at, const Tiles *tiles)
     bool window = false;
     for (int i = 0; i < zip->narg; i++) {
         const Expr *part = zip->arg[i];
-        own[i] = expr_get(rw->ir, use(rw, tile), i);
+        own[i] = get_of(rw, tile, i);
         if (is_dims(part, P_SLIDE, tiles->dims)) {
             window = true;
             in[i] = overlapped(rw, tiles, part);

@@ -193,11 +193,6 @@ static bool look_at(Made *m, const Expr *let)
     return any && m->n <= PARTS_MAX;
 }
 
-static Expr *part_of(Rewrite *rw, const Made *m, Param *all, int k)
-{
-    return m->tuple ? expr_get(rw->ir, make1(rw, P_UNZIP, use(rw, all)), k) : use(rw, all);
-}
-
 static Expr *rows_of(Rewrite *rw, int64_t n, Expr *in)
 {
     return make_sized(rw, P_SPLIT, num(rw, n), in);
@@ -217,30 +212,23 @@ static Expr *by_rows(Rewrite *rw, const Made *m)
     Expr *item[PARTS_MAX];
     for (int k = 0; k < m->n; k++) {
         Param *e = fresh(rw, "e");
-        item[k] = make_map(rw, 1, make_lambda(rw, e, component(rw, m, e, k)), use(rw, row));
+        item[k] = map_by(rw, 1, e, component(rw, m, e, k), use(rw, row));
     }
-    return make_lambda(rw, row, m->tuple ? expr_tuple(rw->ir, item, m->n) : item[0]);
+    return make_lambda(rw, row, all_parts(rw, item, m->n));
 }
 
 // The fold of rows of scalars, element by element, and of the row that it leaves.
 static Expr *fold_rows(Rewrite *rw, const Expr *fold, int64_t near, Expr *rows)
 {
-    Ir *ir = rw->ir;
     Param *a = fresh(rw, "a"), *b = fresh(rw, "b"), *t = fresh(rw, "t");
     Expr *both[] = {use(rw, a), use(rw, b)};
-    const Expr *pair[] = {expr_get(ir, use(rw, t), 0), expr_get(ir, use(rw, t), 1)};
-    Expr *each = make_map(rw, 1, make_lambda(rw, t, call_all(rw, fold->fun, pair)),
-                          make_zip(rw, 1, both, 2));
-    const Arith *len = num(rw, near);
-    Expr *init = expr_pattern(
-        ir, P_ARRAY, 1, 0, &len,
-        make_lambda(rw, fresh(rw, "i"), start_value(rw, fold->arg[0])), NULL, 0);
-    Expr *columns =
-        make_reduce(rw, P_REDUCE, expr_lambda(ir, (Param *[]){a, b}, 2, each), init, rows);
+    const Expr *pair[] = {get_of(rw, t, 0), get_of(rw, t, 1)};
+    Expr *each = map_by(rw, 1, t, call_all(rw, fold->fun, pair), make_zip(rw, 1, both, 2));
+    Expr *init = array_by(rw, num(rw, near), fresh(rw, "i"), start_value(rw, fold->arg[0]));
+    Expr *columns = make_reduce(
+        rw, P_REDUCE, expr_lambda(rw->ir, (Param *[]){a, b}, 2, each), init, rows);
     Param *left = fresh(rw, "left");
-    return expr_let(ir, left, columns,
-                    make_reduce(rw, P_REDUCE, copy_of(rw, fold->fun),
-                                copy_of(rw, fold->arg[0]), use(rw, left)));
+    return expr_let(rw->ir, left, columns, fold_like(rw, fold, P_REDUCE, use(rw, left)));
 }
 
 // What a part of the list gives.
@@ -249,14 +237,13 @@ static Expr *of_part(Rewrite *rw, const Made *m, int64_t near)
     Param *part = fresh(rw, "part"), *t = fresh(rw, "t");
     Expr *f = near ? by_rows(rw, m) : copy_of(rw, m->let->arg[0]->fun), *item[PARTS_MAX];
     for (int k = 0; k < m->n; k++) {
-        Expr *made = part_of(rw, m, t, k);
+        Expr *made = item_list(rw, t, m->tuple, k);
         const Expr *fold = m->fold[k];
         item[k] = !fold  ? made
                   : near ? fold_rows(rw, fold, near, made)
-                         : make_reduce(rw, P_REDUCE, copy_of(rw, fold->fun),
-                                       copy_of(rw, fold->arg[0]), made);
+                         : fold_like(rw, fold, P_REDUCE, made);
     }
-    Expr *body = m->tuple ? expr_tuple(rw->ir, item, m->n) : item[0];
+    Expr *body = all_parts(rw, item, m->n);
     return make_lambda(rw, part,
                        expr_let(rw->ir, t, make_map(rw, 1, f, use(rw, part)), body));
 }
@@ -309,10 +296,10 @@ Expr *rule_foldTogether(Rewrite *rw, const Expr *at, const RuleArgs *args)
     Expr *rest = copy_of(rw, at->arg[1]);
     for (int k = 0; k < m.n; k++) {
         Param *t = fresh(rw, "t"), *name = fresh(rw, "p");
-        Expr *field = make_lambda(rw, t, expr_get(rw->ir, use(rw, t), k));
+        Expr *field = make_lambda(rw, t, get_of(rw, t, k));
         Expr *old =
             m.tuple ? make_map(rw, m.dims, field, use(rw, at->param)) : use(rw, at->param);
-        Expr *made = part_of(rw, &m, parts, k);
+        Expr *made = item_list(rw, parts, m.tuple, k);
         if (m.fold[k])
             old = with_joins(rw, old, m.dims);
         else

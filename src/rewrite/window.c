@@ -28,7 +28,7 @@ Expr *rule_mapSeqSlide(Rewrite *rw, const Expr *at, const RuleArgs *args)
 static Expr *turn_inside(Rewrite *rw, Expr *in)
 {
     Param *p = fresh(rw, "p");
-    return make_map(rw, 1, make_lambda(rw, p, make1(rw, P_TRANSPOSE, use(rw, p))), in);
+    return map_by(rw, 1, p, make1(rw, P_TRANSPOSE, use(rw, p)), in);
 }
 
 // The walked axis moves innermost, columns of windows are cut out of the others, and in a
@@ -48,7 +48,7 @@ Expr *rule_stream(Rewrite *rw, const Expr *at, const RuleArgs *args)
     if (deep)
         own = turn_inside(rw, own);
     Expr *body = walk(rw, at, make1(rw, P_TRANSPOSE, own));
-    Expr *all = make_map(rw, at->dims - 1, make_lambda(rw, column, body), columns);
+    Expr *all = map_by(rw, at->dims - 1, column, body, columns);
     return make1(rw, P_TRANSPOSE, deep ? turn_inside(rw, all) : all);
 }
 

@@ -17,11 +17,6 @@ typedef struct {
     const Arith *q, *r, *d, *g, *s;
 } Quot;
 
-static bool is_const(const Arith *a, int64_t value)
-{
-    return a->kind == A_CONST && a->value == value;
-}
-
 // Multiples of the divisor ----------------------------------------------------------
 
 // (coef*mono) div d, known to be exact though d does not divide coef.
@@ -213,7 +208,7 @@ static bool decide_shifted(ArithCtx *c, Quot *z, int64_t d, Residues way)
 static bool decide(ArithCtx *c, Quot *z)
 {
     int64_t d;
-    if (is_const(z->r, 0))
+    if (z->r->kind == A_CONST && z->r->value == 0)
         return true;
     if (!arith_is_const(z->d, &d))
         return decide_by_proof(c, z);

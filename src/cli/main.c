@@ -27,11 +27,6 @@ static int option_key(int option)
     return option_rows[option].letter ? option_rows[option].letter : 256 + option;
 }
 
-static bool takes_list(const Command *command)
-{
-    return strstr(command->args, "...") != NULL;
-}
-
 // How many arguments the command takes (at most two), and how many it got.
 static int wanted_args(const Command *command)
 {
@@ -57,7 +52,7 @@ static const char *missing_option(const Options *o, const char *arg)
 static error_t on_option(int key, char *arg, struct argp_state *state)
 {
     Options *o = state->input;
-    if (key == ARGP_KEY_ARG && takes_list(o->command)) {
+    if (key == ARGP_KEY_ARG && strstr(o->command->args, "...")) {
         if (o->nlist == CLI_LIST_MAX)
             argp_error(state, "more than %d files", CLI_LIST_MAX);
         o->list[o->nlist++] = arg;

@@ -21,11 +21,6 @@ static bool wrong(Options *o, const char *what, const char *text)
     return diag_error(&o->diags, span_none, "C002", "%s: `%s`", what, text);
 }
 
-static bool is_whole(const char *text)
-{
-    return *text && text[strspn(text, "0123456789")] == 0 && strlen(text) < 19;
-}
-
 static bool parse_seed(Options *o, char *text)
 {
     char *end;
@@ -243,7 +238,9 @@ bool cli_take_option(Options *o, OptionId option, char *arg)
         int64_t count = *(int64_t *)field = strtoll(arg, NULL, 10);
         const char *what =
             arena_printf(o->arena, "--%s takes a whole number from 1 to %lld", name, most);
-        return (is_whole(arg) && count > 0 && count <= most) || wrong(o, what, arg);
+        return (*arg && arg[strspn(arg, "0123456789")] == 0 && strlen(arg) < 19 &&
+                count > 0 && count <= most) ||
+               wrong(o, what, arg);
     }
     case TAKES_OTHER: break;
     }

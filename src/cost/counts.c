@@ -28,12 +28,6 @@ static double array_bytes(Tally *t)
     return bytes;
 }
 
-static double groups_of(const Tally *t)
-{
-    return (double)t->scope.groups[0] * (double)t->scope.groups[1] *
-           (double)t->scope.groups[2];
-}
-
 static void add_minima(double out[PROPERTIES])
 {
     for (int i = 0; i < COUNT_STORE - COUNT_LOAD; i++)
@@ -54,7 +48,9 @@ static bool kernel_numbers(const Unit *unit, const Kernel *kernel,
         const CountedItem *item = &t.items.at[i];
         out[item->property] += (double)item->times * item->domain->exec;
     }
-    out[COUNT_GROUP] = ok ? groups_of(&t) : 0;
+    out[COUNT_GROUP] = ok ? (double)t.scope.groups[0] * (double)t.scope.groups[1] *
+                                (double)t.scope.groups[2]
+                          : 0;
     out[COUNT_ARRAY] = ok ? array_bytes(&t) : 0;
     *launches = t.launches;
     return ok;

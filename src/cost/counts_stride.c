@@ -76,11 +76,6 @@ typedef struct {
     const BoundVar *moved; // one further than the middle
 } Middle;
 
-static int64_t middle_of(const BoundVar *b)
-{
-    return b->kind == BOUND_SIZE ? b->at : MAX(MIN(b->n / 2, b->n - 2), 0);
-}
-
 static bool lookup_middle(void *user, const Arith *var, int64_t *value)
 {
     Middle *m = user;
@@ -89,7 +84,8 @@ static bool lookup_middle(void *user, const Arith *var, int64_t *value)
         return !b && scope_constant(m->scope, var, value);
     if (b->kind == BOUND_INT)
         return arith_eval(b->def, lookup_middle, m, value);
-    *value = middle_of(b) + (b == m->moved);
+    *value =
+        (b->kind == BOUND_SIZE ? b->at : MAX(MIN(b->n / 2, b->n - 2), 0)) + (b == m->moved);
     return true;
 }
 

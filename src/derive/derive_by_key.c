@@ -110,11 +110,6 @@ static bool has_short_rows(const Keyed *k)
     return !k->columns && k->length && k->length <= ROW_MOST;
 }
 
-static bool has_beside(const Keyed *k)
-{
-    return k->columns || has_short_rows(k);
-}
-
 void add_keyed_groups(Derivation *d)
 {
     static const int64_t groups[] = {1, 4, 16, 64, 128, 256, 512, 1024, 2048, 4096};
@@ -144,7 +139,7 @@ void add_keyed_params(Derivation *d, Diags *diags)
                   all ? "keys == 'all' or " : "", ITEMS_OF_GROUP - 1,
                   (long long)groups_least(k));
     const bool many =
-        has_items(d) && fits(d) && (group ? has_beside(k) : has_short_rows(k));
+        has_items(d) && fits(d) && ((group && k->columns) || has_short_rows(k));
     if ((n > 1 || many) && space_find(d->space, "lanes") < 0)
         space_add_ints(d->space, "lanes", lanes, COUNTOF(lanes));
     if (group)
@@ -347,11 +342,6 @@ static bool join_rows(DeriveWalk *w, Path *at, int64_t near)
     return true;
 }
 
-static bool is_of_short_rows(const Expr *map)
-{
-    return arith_most(map->fun->arg[0]->arg[1]->type->len) <= ROW_MOST;
-}
-
 // Keyed folds by groups, each one, some that are short, or those that read neighbouring
 // elements side by side.
 static bool keyed_groups(DeriveWalk *w, Path at)
@@ -359,7 +349,9 @@ static bool keyed_groups(DeriveWalk *w, Path at)
     int64_t x = 0;
     const Expr *map = walk_node(w, at), *in = map->arg[0];
     const bool item = w->keys == KEYS_ITEM, columns = item || reads_columns(map),
-               beside = w->keyed > 1 && (columns || is_of_short_rows(map));
+               beside =
+                   w->keyed > 1 &&
+                   (columns || arith_most(map->fun->arg[0]->arg[1]->type->len) <= ROW_MOST);
     int64_t row = beside && columns      ? w->keyed
                   : expr_is(in, P_SPLIT) ? keyed_row(in->arg[0])
                                          : 0;

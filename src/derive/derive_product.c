@@ -12,11 +12,6 @@
 
 enum { UNROLL_LOOPS = 32 };
 
-static bool has_parts(const Derivation *d)
-{
-    return space_find(d->space, "parts") >= 0;
-}
-
 // Both tiles in local memory, twice where they leave some of the fold, with rows that may
 // be padded; every item copies the same number of neighbours of each.
 static void constrain_stage(Derivation *d, Diags *diags)
@@ -24,7 +19,8 @@ static void constrain_stage(Derivation *d, Diags *diags)
     constrain(d, diags,
               "stage == 0 or (lx*bx*cx + ly*by*cy + 8) * stage * %d * (1 + (%s%lld %% "
               "max(stage, 1) > 0)) <= %lld",
-              (int)sizeof(double), has_parts(d) ? "parts > 1 or " : "",
+              (int)sizeof(double),
+              space_find(d->space, "parts") >= 0 ? "parts > 1 or " : "",
               (long long)d->shape.common, (long long)d->device.local_bytes);
     space_constrain(d->space, "product != 'blocks' or (bx*cx*stage) % ly == 0", diags);
     space_constrain(d->space, "product != 'blocks' or (by*cy*stage) % lx == 0", diags);
@@ -87,11 +83,6 @@ static void add_matrix_params(Derivation *d, Diags *diags)
                     diags);
 }
 
-static bool has_matrix(const Derivation *d)
-{
-    return space_find(d->space, "mx") >= 0;
-}
-
 // The element type of the tiles of what is folded on matrix units, and that of its sums;
 // NULL: nothing is.
 static const Type *matrix_type(const Expr *expr, Scalar *sums)
@@ -136,7 +127,7 @@ void settle_products(Derivation *d, Diags *diags)
 {
     if (d->shape.product)
         settle_stage(d, diags);
-    if (!has_matrix(d))
+    if (space_find(d->space, "mx") < 0)
         return;
     const Expr *body =
         product_body(d, "product=matrix lx=4 ly=8 lz=1 mx=4 my=4 stage=16", diags);

@@ -13,11 +13,6 @@ static void put_block(Printer *p, const Block *block);
 
 // Questions about statements ----------------------------------------------------------
 
-static bool is_thread_loop(const Stm *stm)
-{
-    return stm->kind == ST_FOR && stm->loop != LOOP_SEQ;
-}
-
 static bool is_group_loop(const Stm *stm, const void *of)
 {
     return stm->kind == ST_FOR && stm->loop == LOOP_WRG;
@@ -412,7 +407,8 @@ enum { NEST_MAX = 6 };
 static int nest_of(const Stm *stm, const Stm *nest[NEST_MAX])
 {
     int n = 0;
-    while (n < NEST_MAX && is_thread_loop(stm) && stm->form != FORM_LOOP) {
+    while (n < NEST_MAX && stm->kind == ST_FOR && stm->loop != LOOP_SEQ &&
+           stm->form != FORM_LOOP) {
         nest[n++] = stm;
         if (stm->body.len != 1)
             break;

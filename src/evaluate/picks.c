@@ -14,11 +14,6 @@ typedef struct {
     double first, five, rho;
 } Judged;
 
-static double place(double before)
-{
-    return isnan(before) ? INFINITY : before;
-}
-
 // False: too few of its points ran.
 static bool judge(const Sweep *s, const SweepRun *run, const double *before, Judged *judged)
 {
@@ -29,7 +24,7 @@ static bool judge(const Sweep *s, const SweepRun *run, const double *before, Jud
     *judged = (Judged){INFINITY, INFINITY, 0};
     for (int i = 0; i < run->n; i++) {
         int row = run->first + i;
-        order[i] = (Numbered){place(before[row]), row};
+        order[i] = (Numbered){isnan(before[row]) ? INFINITY : before[row], row};
         if (isfinite(order[i].value) && isfinite(s->ns[row])) {
             a[n] = before[row];
             b[n++] = s->ns[row];

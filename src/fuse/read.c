@@ -60,14 +60,9 @@ static bool need(ScriptReader *r, TokenKind kind)
     return accept(r, kind) || expected(r, token_text[kind]);
 }
 
-static bool at_word(const ScriptReader *r, const char *word)
-{
-    return look(r)->kind == TOK_NAME && strcmp(look(r)->text, word) == 0;
-}
-
 static bool accept_word(ScriptReader *r, const char *word)
 {
-    bool is = !r->failed && at_word(r, word);
+    bool is = !r->failed && look(r)->kind == TOK_NAME && strcmp(look(r)->text, word) == 0;
     r->at += is;
     return is;
 }

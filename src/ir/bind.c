@@ -211,11 +211,6 @@ static const SizeDecl *find_size(const Program *p, const char *name)
     return NULL;
 }
 
-static bool same_range(const SizeRange *a, const SizeRange *b)
-{
-    return a->low == b->low && a->high == b->high && a->multiple == b->multiple;
-}
-
 // That of the binding, which says nothing of multiples where the program does.
 static SizeRange binding_range(const SizeDecl *size, const Binding *binding)
 {
@@ -305,7 +300,8 @@ static bool add_binding(Bind *b, const Binding *binding)
                           binding->name);
     if (!ranges && !binding->value)
         return true;
-    if (ranges && same_range(&range, &size->range) && size->generic)
+    if (ranges && range.low == size->range.low && range.high == size->range.high &&
+        range.multiple == size->range.multiple && size->generic)
         return true;
     b->var[b->n] = size->arith;
     b->value[b->n++] = ranges ? arith_size_within(b->to->ir->arith, binding->name,

@@ -551,12 +551,6 @@ static const Type *too_deep(Infer *in, const Expr *e)
     return NULL;
 }
 
-static const Type *too_wide(Infer *in, const Expr *e)
-{
-    return diag_null(in->diags, e->span, "T024",
-                     "a value of more than %d scalars in tuples", LEAVES_MAX);
-}
-
 // A size, or ints of sizes and literals, becomes what is wanted as a whole: N / 2 is
 // rounded down before. The conversion is written down when the body has its types.
 static const Type *infer_converted(Infer *in, Expr *e, const Type *want)
@@ -578,7 +572,8 @@ const Type *infer_expr(Infer *in, Expr *e, const Type *want)
         in->depth > DEPTH_MAX ? too_deep(in, e) : infer_converted(in, e, want);
     in->depth--;
     if (type && type_leaves(type) > LEAVES_MAX)
-        type = too_wide(in, e);
+        type = diag_null(in->diags, e->span, "T024",
+                         "a value of more than %d scalars in tuples", LEAVES_MAX);
     e->type = type;
     return type;
 }

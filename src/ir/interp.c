@@ -240,11 +240,6 @@ static Val eval_num(Interp *in, const Expr *e)
     return (Val){.number = (double)value};
 }
 
-static Val eval_tuple(Interp *in, const Expr *e, const InterpEnv *env)
-{
-    return (Val){.item = eval_args(in, e, env)};
-}
-
 static int64_t eval_index(Interp *in, const Expr *e, const InterpEnv *env)
 {
     int64_t len = interp_num(in, e, e->arg[0]->type->len);
@@ -525,7 +520,7 @@ Val interp_eval(Interp *in, const Expr *e, const InterpEnv *env)
     case E_LET:
         env = bind_param(in, e->param, interp_eval(in, e->arg[0], env), env);
         return interp_eval(in, e->arg[1], env);
-    case E_TUPLE: return eval_tuple(in, e, env);
+    case E_TUPLE: return (Val){.item = eval_args(in, e, env)};
     case E_GET: return interp_eval(in, e->arg[0], env).item[e->index];
     case E_AT: return eval_at(in, e, env);
     case E_PATTERN: return eval_pattern(in, e, env);

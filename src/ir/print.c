@@ -430,11 +430,6 @@ static void put_sizes(Buf *out, const Program *program)
         buf_puts(out, "\n\n");
 }
 
-static bool same_type(const Program *program, const Type *a, const Type *b)
-{
-    return type_equal(program->ir->arith, a, b);
-}
-
 static void put_opaque(Buf *out, const Function *f)
 {
     static const char from[] = "\n\"\\\t", to[] = "n\"\\t";
@@ -482,7 +477,7 @@ static void put_params(IrPrinter *pr, const Function *f, int i, const PrintedNam
     buf_puts(pr->out, inner.name);
     const Type *type = f->params[i]->type;
     bool last = i + 1 == f->nparam;
-    if (last || !same_type(pr->program, type, f->params[i + 1]->type)) {
+    if (last || !type_equal(pr->program->ir->arith, type, f->params[i + 1]->type)) {
         buf_puts(pr->out, ": ");
         type_print(pr->out, type);
     }

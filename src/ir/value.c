@@ -29,11 +29,6 @@ static double power(int exponent)
     return of_bits((uint64_t)(exponent + DOUBLE_TOP) << (DOUBLE_DIGITS - 1));
 }
 
-static int exponent_of(double x)
-{
-    return (int)(bits_of(x) >> (DOUBLE_DIGITS - 1) & 2047) - DOUBLE_TOP;
-}
-
 // The largest exponent of a floating type of 16 bits.
 static int top_exponent(Scalar scalar)
 {
@@ -47,7 +42,8 @@ static double round_narrow(Scalar scalar, double x)
     int digits = scalar_info[scalar].digits, top = top_exponent(scalar);
     if (x == 0 || !isfinite(x))
         return x;
-    int exponent = MAX(exponent_of(x), 1 - top);
+    int exponent =
+        MAX((int)(bits_of(x) >> (DOUBLE_DIGITS - 1) & 2047) - DOUBLE_TOP, 1 - top);
     if (exponent > top)
         return copysign(INFINITY, x);
     double large = 1.5 * power(exponent + DOUBLE_DIGITS - digits), r = (x + large) - large;

@@ -44,11 +44,6 @@ static int widest(const TileShape *t, int64_t row)
     return width;
 }
 
-static int64_t items_of(const TileShape *t)
-{
-    return MIN(t->local[0] * t->local[1] * t->local[2], BANKS);
-}
-
 // The turns of one request, which is made by the items from `first` on.
 static int request_turns(const Rows *r, int64_t first, int64_t end)
 {
@@ -73,7 +68,7 @@ static int request_turns(const Rows *r, int64_t first, int64_t end)
 double tile_turns(const TileShape *tile, int64_t row)
 {
     Rows r = {tile, row, widest(tile, row)};
-    int64_t items = items_of(tile);
+    int64_t items = MIN(tile->local[0] * tile->local[1] * tile->local[2], BANKS);
     int64_t each = BANKS / MAX(r.width * tile->bytes / WORD_BYTES, 1);
     double turns = 0;
     for (int64_t first = 0; first < items; first += each)

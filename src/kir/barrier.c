@@ -43,12 +43,6 @@ enum { WARP_ITEMS = 32 };
 
 // Collecting --------------------------------------------------------------------------
 
-static bool is_shared(const Buffer *buffer)
-{
-    return buffer->space == MEM_LOCAL ||
-           (buffer->space == MEM_GLOBAL && buffer->role != ROLE_INPUT);
-}
-
 static bool same_loops(const Stm *const *a, int na, const Stm *const *b, int nb)
 {
     return na == nb && (na == 0 || !memcmp(a, b, sizeof *a * (size_t)na));
@@ -76,7 +70,8 @@ static int intern_access(Flow *f, const Access *access)
 static void add_access(Flow *f, const Buffer *buffer, const Arith *index, const Type *type,
                        bool write)
 {
-    if (!is_shared(buffer))
+    if (buffer->space != MEM_LOCAL &&
+        (buffer->space != MEM_GLOBAL || buffer->role == ROLE_INPUT))
         return;
     int width = type->kind == T_VECTOR ? type->width : 1;
     Access access = {.buffer = buffer, .index = index, .width = width, .write = write};

@@ -296,11 +296,6 @@ static void place(Reuse *r, Block *block, Life *life)
         put_barrier(r, block, life->first);
 }
 
-static bool is_placed_at(const Life *life, const Block *block, int at)
-{
-    return life->block == block && life->first == at && life->in == life->buffer;
-}
-
 static void place_block(Reuse *r, Block *block);
 
 static void place_below(Reuse *r, Stm *stm)
@@ -322,9 +317,9 @@ static void place_block(Reuse *r, Block *block)
         if (!r->lives.at[i].block)
             find_life(r, block, &r->lives.at[i]);
     for (int i = 0; i < block->len; i++) {
-        for (int k = 0; k < r->lives.len; k++)
-            if (is_placed_at(&r->lives.at[k], block, i))
-                place(r, block, &r->lives.at[k]);
+        VEC_EACH_REF(Life *, life, &r->lives)
+            if (life->block == block && life->first == i && life->in == life->buffer)
+                place(r, block, life);
         place_below(r, block->at[i]);
     }
 }

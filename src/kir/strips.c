@@ -78,17 +78,13 @@ static void note(Strips *s, bool load, const Buffer *buffer, const Arith *index,
     s->tiled[s->ok ? s->ntiled++ : 0] = (Tiled){load, buffer, index, s->cond, beyond};
 }
 
-static bool is_written(const Strips *s, const Buffer *buffer)
-{
-    return list_has(s->written.at, s->written.len, buffer) ||
-           !kernel_only_reads(s->kernel, buffer);
-}
-
 static void note_load(const KExpr *e, void *user)
 {
     Strips *s = user;
     const bool ahead = !e->side || may_go_ahead(s->ctx, e);
-    if (e->kind == K_LOAD && e->type->kind == T_SCALAR && !is_written(s, e->buffer) &&
+    if (e->kind == K_LOAD && e->type->kind == T_SCALAR &&
+        !list_has(s->written.at, s->written.len, e->buffer) &&
+        kernel_only_reads(s->kernel, e->buffer) &&
         (ahead || arith_is_const(e->buffer->count, NULL)))
         note(s, true, e->buffer, e->arith, !ahead);
 }

@@ -180,11 +180,6 @@ static bool loads_whole(const Vectors *v, const Chunk *chunk)
     return chunk && lanes(chunk->loaded | chunk->guarded) >= (chunk->within ? 2 : v->width);
 }
 
-static bool stores_whole(const Vectors *v, const Chunk *chunk)
-{
-    return chunk && chunk->stored == (1u << v->width) - 1;
-}
-
 // Rewriting ----------------------------------------------------------------------------
 
 static const Var *declare(Vectors *v, const Buffer *buffer, const KExpr *value)
@@ -293,7 +288,7 @@ static void rewrite_block(Vectors *v, const Block *block, int from, int to)
         if (stm->value)
             stm->value = rewrite(v, stm->value, true);
         Chunk *chunk = store_chunk(v, stm, &lane);
-        if (stores_whole(v, chunk))
+        if (chunk && chunk->stored == (1u << v->width) - 1)
             store_lane(v, chunk, lane, stm);
         else
             VEC_PUSH(v->pass->arena, v->out, stm);

@@ -56,11 +56,6 @@ static void note_store(Stm *stm, void *user)
 
 // Loads of a body ---------------------------------------------------------------------
 
-static bool is_read_only(const Windows *w, const Buffer *buffer)
-{
-    return buffer->space == MEM_GLOBAL && !list_has(w->written.at, w->written.len, buffer);
-}
-
 static int number_of(const Windows *w, const KExpr *e)
 {
     for (int i = 0; i < w->n; i++) {
@@ -73,7 +68,8 @@ static int number_of(const Windows *w, const KExpr *e)
 
 static void note_loads(Windows *w, const KExpr *e, const Stm *stm)
 {
-    if (e->kind == K_LOAD && is_read_only(w, e->buffer)) {
+    if (e->kind == K_LOAD && e->buffer->space == MEM_GLOBAL &&
+        !list_has(w->written.at, w->written.len, e->buffer)) {
         int i = number_of(w, e);
         if (i == NONE && w->n < WINDOW_LOADS_MAX) {
             i = w->n++;

@@ -92,13 +92,6 @@ static int arm_of(Lower *l, const Expr *side)
     return c->arms.len - 1;
 }
 
-static bool is_same_cell(Lower *l, const View *a, const View *b)
-{
-    return a->kind == V_MEM && a->buffer == b->buffer &&
-           arith_equal(l->ctx, arith_simplify(l->ctx, a->offset),
-                       arith_simplify(l->ctx, b->offset));
-}
-
 static void change_cell(Lower *l, const Expr *expr, const Env *env, const OpenLets *lets,
                         const View *out)
 {
@@ -107,7 +100,9 @@ static void change_cell(Lower *l, const Expr *expr, const Env *env, const OpenLe
     if (mentions_lets(expr, lets))
         env = bind_lets(l, env, lets);
     const View *value = eval(l, expr, env);
-    const bool keeps = is_same_cell(l, value, out);
+    const bool keeps = value->kind == V_MEM && value->buffer == out->buffer &&
+                       arith_equal(l->ctx, arith_simplify(l->ctx, value->offset),
+                                   arith_simplify(l->ctx, out->offset));
     const int arm = keeps || l->failed ? NO_PART : arm_of(l, expr);
     c->keeps |= keeps;
     if (arm == NO_PART || (!c->looks && c->arms.at[arm].level != c->level)) {

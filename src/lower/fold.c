@@ -273,17 +273,12 @@ void gen_steps(Lower *l, const Expr *expr, const Env *env, bool prefixes,
         kernel_end(l);
 }
 
-static bool is_item_scan(const Expr *expr)
-{
-    return expr_is(expr, P_SCAN) || expr_is(expr, P_SCANSEQ);
-}
-
 // The prefix that an operand is, or that a let holds for it alone; NULL: it is none.
 static const Expr *prefix_of(const Expr *operand, const Expr *let)
 {
     if (let && expr_is_use(operand, let->param) && expr_uses(let->arg[1], let->param) == 1)
         operand = let->arg[0];
-    return is_item_scan(operand) ? operand : NULL;
+    return expr_is(operand, P_SCAN) || expr_is(operand, P_SCANSEQ) ? operand : NULL;
 }
 
 bool gen_prefix_map(Lower *l, const Expr *expr, const Expr *let, const Env *env,

@@ -448,11 +448,6 @@ static void follow_contents(Lower *l, States *s, const Passes *passes, Buffer *c
     }
 }
 
-static bool alike(const Buffer *a, const Buffer *b)
-{
-    return a->scalar == b->scalar && a->count == b->count;
-}
-
 // Values from the last to the first: each goes where what follows it is not there yet.
 static void place_content(Lower *l, States *s, Content *content, const View *like)
 {
@@ -460,7 +455,8 @@ static void place_content(Lower *l, States *s, Content *content, const View *lik
     int n = 0;
     whole_buffers(like, &buffer, &n);
     VEC_EACH_REF(Room *, room, &s->rooms)
-        if (room->busy > content->last && alike(room->buffer, buffer)) {
+        if (room->busy > content->last && room->buffer->scalar == buffer->scalar &&
+            room->buffer->count == buffer->count) {
             content->buffer = room->buffer;
             room->busy = content->born;
             return;

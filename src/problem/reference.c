@@ -533,12 +533,6 @@ static const char *tell(const Problem *problem, const ProblemData *data, const c
                : how;
 }
 
-static const char *opaque_text(const Expr *call, Arena *arena)
-{
-    return arena_printf(arena, "by itself: the interpreter knows no C text (`%s`)",
-                        call->callee->name);
-}
-
 // Runs the plain kernel with bounds, or without if they are predicted to take long, or turn
 // out to. A program that decides waits for late ones: without bounds, elements whose
 // decisions differ would be called wrong.
@@ -658,9 +652,11 @@ static bool compute_at(const Problem *problem, ProblemData *data, RefSite *site,
     const void **values = outputs_of(data, arena);
     const Expr *opaque = calls_opaque(problem);
     const char *where = device_is_host(site->config.device) ? "" : " on the device";
-    const char *checked = interpreted ? "as the interpreter"
-                          : opaque    ? opaque_text(opaque, arena)
-                                      : "checked against the interpreter at small sizes";
+    const char *checked =
+        interpreted ? "as the interpreter"
+        : opaque ? arena_printf(arena, "by itself: the interpreter knows no C text (`%s`)",
+                                opaque->callee->name)
+                 : "checked against the interpreter at small sizes";
     AutoArena *apart = arena_new();
     Both both = {.problem = problem,
                  .data = data,

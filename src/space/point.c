@@ -106,14 +106,9 @@ static void print_number(Buf *out, double number)
     buf_puts(out, text);
 }
 
-static bool needs_quotes(const char *word)
-{
-    return !word[0] || strpbrk(word, " \t\n\r\v\f'\\");
-}
-
 static void print_word(Buf *out, const char *word)
 {
-    if (!needs_quotes(word)) {
+    if (word[0] && !strpbrk(word, " \t\n\r\v\f'\\")) {
         buf_puts(out, word);
         return;
     }

@@ -271,6 +271,11 @@ Expr *expr_project(Expr *expr)
                : expr;
 }
 
+bool expr_in_group(const Expr *expr, PatternGroup group)
+{
+    return expr->kind == E_PATTERN && pattern_info[expr->pattern].group == group;
+}
+
 bool expr_is_op(const Expr *expr, Op op)
 {
     return expr->kind == E_OP && expr->op == op;

@@ -355,7 +355,8 @@ bool expr_calls(const Expr *expr, ExprTest *holds, const void *of);
 void expr_each(const Expr *expr, void (*visit)(const Expr *expr, void *user), void *user);
 // In place: components of tuples that are written out become what these have there.
 Expr *expr_project(Expr *expr);
-bool expr_is(const Expr *expr, Pattern pattern); // in any number of dimensions
+bool expr_is(const Expr *expr, Pattern pattern);          // in any number of dimensions
+bool expr_in_group(const Expr *expr, PatternGroup group); // is it a pattern of that group?
 bool expr_is_op(const Expr *expr, Op op);
 bool expr_is_use(const Expr *expr, const void *param);
 bool expr_is_at(const Expr *expr, const void *none);  // an element of an array

@@ -124,8 +124,7 @@ static void gen_in_order(Lower *l, const Expr *expr, const Env *env, const View 
     bool begun = kernel_begin(l, expr);
     gen_loop(l, LOOP_SEQ, 0, false, expr->type->len, fill_step, &k);
     gen_loop(l, LOOP_SEQ, 0, false, k.in->type->len, update_step, &k);
-    if (begun)
-        kernel_end(l);
+    kernel_end(l, begun);
 }
 
 static void update_all(Lower *l, const Expr *expr, const Env *env, const View *out)
@@ -137,8 +136,7 @@ static void update_all(Lower *l, const Expr *expr, const Env *env, const View *o
     bool begun = kernel_begin(l, expr);
     gen_loop(l, expr->pattern == P_REDBYGLB ? LOOP_GLB : LOOP_LCL, 0, false,
              k.in->type->len, update_row, &k);
-    if (begun)
-        kernel_end(l);
+    kernel_end(l, begun);
 }
 
 const View *eval_by_key(Lower *l, const Expr *expr, const Env *env)

@@ -59,8 +59,7 @@ const View *fold_variable(Lower *l, const View *value, const Type *type)
 static const View *accumulator(Lower *l, const Expr *expr, const View *init,
                                const Type *type, const Expr *fold)
 {
-    if (expr->kind == E_PATTERN && init->kind == V_MEM &&
-        (expr->pattern == P_TOPRIVATE || expr->pattern == P_TOLOCAL))
+    if (init->kind == V_MEM && (expr_is(expr, P_TOPRIVATE) || expr_is(expr, P_TOLOCAL)))
         return init;
     if (fold && expr_multiplies(fold))
         return component(l, init, type);
@@ -100,15 +99,13 @@ typedef struct {
 
 static bool is_loop(const Expr *expr)
 {
-    return expr->kind == E_PATTERN &&
-           (expr->pattern == P_MAPSEQ || expr->pattern == P_MAPUNROLL ||
-            expr->pattern == P_MAPLCL);
+    return expr_is(expr, P_MAPSEQ) || expr_is(expr, P_MAPUNROLL) || expr_is(expr, P_MAPLCL);
 }
 
 // Rows of it are what is joined again.
 static const Expr *below(const Expr *expr, Pattern pattern)
 {
-    while (expr->kind == E_PATTERN && expr->pattern == pattern)
+    while (expr_is(expr, pattern))
         expr = expr->arg[expr->narg - 1];
     return expr;
 }
@@ -154,8 +151,7 @@ static bool changes_in_place(const Expr *body, const Param *param, const Type *t
     if (body->kind == E_LET)
         return !expr_mentions(body->arg[0], param) &&
                changes_in_place(body->arg[1], param, type);
-    if (body->kind == E_PATTERN &&
-        (body->pattern == P_REDSEQ || body->pattern == P_REDMATRIX))
+    if (expr_is(body, P_REDSEQ) || expr_is(body, P_REDMATRIX))
         return goes_on_from(body, param) &&
                changes_in_place(body->fun->arg[0], body->fun->params[0], type);
     return body->narg > 0 && is_elementwise(body, param);
@@ -182,9 +178,8 @@ static void change_in_place(Lower *l, const Expr *body, const Env *env, const Vi
 // Is it a fold that goes on from what was folded so far?
 static bool goes_further(const Expr *body, const Param *param)
 {
-    bool fold = body->kind == E_PATTERN &&
-                (body->pattern == P_REDUCE || body->pattern == P_REDSEQ ||
-                 body->pattern == P_REDUNROLL);
+    bool fold =
+        expr_is(body, P_REDUCE) || expr_is(body, P_REDSEQ) || expr_is(body, P_REDUNROLL);
     return fold && goes_on_from(body, param);
 }
 
@@ -269,8 +264,7 @@ void gen_steps(Lower *l, const Expr *expr, const Env *env, bool prefixes,
         init ? gen_fold(l, expr, env, init, in, prefixes ? out : NULL, map) : in->src;
     if (!prefixes)
         gen_copy(l, last, out);
-    if (begun)
-        kernel_end(l);
+    kernel_end(l, begun);
 }
 
 // The prefix that an operand is, or that a let holds for it alone; NULL: it is none.

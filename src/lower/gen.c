@@ -612,8 +612,7 @@ static void gen_map(Lower *l, const Expr *expr, const Env *env, const View *out)
         return;
     bool begun = kernel_begin(l, expr);
     gen_map_dim(l, &map);
-    if (begun)
-        kernel_end(l);
+    kernel_end(l, begun);
 }
 
 // Is something inside written to memory by itself, so that the layout around it must be
@@ -637,9 +636,10 @@ typedef struct {
     int64_t size, step;
 } SlideLoop;
 
-static void window_load(Lower *l, SlideLoop *s, const Arith *first, int64_t from)
+static void window_load(Lower *l, SlideLoop *s, const Arith *first, int64_t from,
+                        int64_t to)
 {
-    for (int64_t k = from; k < s->size; k++)
+    for (int64_t k = from; k < to; k++)
         gen_copy(l, view_elem(l, s->in, arith_addc(l->ctx, first, k)),
                  view_elem(l, s->window, arith_const(l->ctx, k)));
 }
@@ -648,7 +648,7 @@ static void slide_step(Lower *l, void *user, const Arith *iter)
 {
     SlideLoop *s = user;
     const Arith *first = arith_mulc(l->ctx, iter, s->step);
-    window_load(l, s, first, MAX(s->size - s->step, 0));
+    window_load(l, s, first, MAX(s->size - s->step, 0), s->size);
     const Expr *f = s->expr->fun;
     gen(l, f->arg[0], env_bind(l, s->env, f->params[0], s->window),
         view_elem(l, s->out, iter));
@@ -669,12 +669,9 @@ static void gen_slide(Lower *l, const Expr *expr, const Env *env, const View *ou
     bool begun = kernel_begin(l, expr);
     const Type *type = type_array(l->arena, expr->num[0], s.in->type->elem);
     s.window = buffers_new(l, type, MEM_PRIVATE, ROLE_TEMP, 0, "window");
-    for (int64_t k = 0; k + s.step < s.size; k++)
-        gen_copy(l, view_elem(l, s.in, arith_const(l->ctx, k)),
-                 view_elem(l, s.window, arith_const(l->ctx, k)));
+    window_load(l, &s, arith_const(l->ctx, 0), 0, s.size - s.step);
     gen_loop(l, LOOP_SEQ, 0, false, expr->type->len, slide_step, &s);
-    if (begun)
-        kernel_end(l);
+    kernel_end(l, begun);
 }
 
 static void gen_view(Lower *l, const Expr *expr, const Env *env, const View *out)
@@ -684,8 +681,7 @@ static void gen_view(Lower *l, const Expr *expr, const Env *env, const View *out
         return;
     bool begun = kernel_begin(l, expr);
     gen_copy(l, from, out);
-    if (begun)
-        kernel_end(l);
+    kernel_end(l, begun);
 }
 
 static void gen_zip(Lower *l, const Expr *expr, const Env *env, const View *out)

@@ -178,7 +178,7 @@ LoopKind pattern_loop(Pattern pattern)
 
 static void find_extents(Lower *l, const Expr *expr, bool arguments, Extents *found)
 {
-    if (expr->kind == E_PATTERN && pattern_info[expr->pattern].group == G_PAR) {
+    if (expr_in_group(expr, G_PAR)) {
         const Arith **e = &found->extent[pattern_loop(expr->pattern)][expr->par];
         const Arith *n = changes_extent(l, expr);
         *e = *e ? arith_max(l->ctx, *e, n) : n;
@@ -309,9 +309,11 @@ static Launch launch_of(Lower *l, const Kernel *kernel)
     return (Launch){kernel, kernel->params.at, kernel->sizes.at, kernel->global};
 }
 
-void kernel_end(Lower *l)
+void kernel_end(Lower *l, bool begun)
 {
     Kernel *kernel = l->kernel;
+    if (!begun)
+        return;
     const bool looks = changes_look(l, &kernel->body);
     l->kernel = NULL;
     l->block = NULL;

@@ -297,7 +297,7 @@ void launch_axis(Lower *l, Kernel *kernel, int d, const Arith *n, int64_t each);
 // Begins a kernel for a pattern met at host level, if we are there; true if it did.
 LoopKind pattern_loop(Pattern pattern); // the loop that a map is
 bool kernel_begin(Lower *l, const Expr *expr);
-void kernel_end(Lower *l);
+void kernel_end(Lower *l, bool begun); // nothing where it was not
 
 // counter.c: a loop some of whose state only counts, or stays as it is, as one over the
 // others.
@@ -327,7 +327,14 @@ static inline bool is_told_number(const Expr *loop)
 int parts_of(const Type *type);
 // These of a view, in order. What could not be lowered has none.
 void list_arrays(Lower *l, const View *view, const View **list, int *n);
-// Prefixes that are arrays: the launches of their steps.
+// Prefixes that are arrays: one behind what is before it, in a kernel or as launches; the
+// launches of all.
+typedef struct {
+    const Expr *scan;
+    const Env *env;
+    const View *in, *out;
+} RowSteps;
+void gen_row(Lower *l, const RowSteps *s, const View *before, const Arith *number);
 void gen_row_steps(Lower *l, const Expr *expr, const Env *env, const View *out);
 const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *out);
 // A component of a loop at host level: only that is written to out. False, and nothing

@@ -96,7 +96,7 @@ static void gen_copies(Lower *l, const Expr *expr, const View *from, const View 
                     l->kernel->local[d]);
     }
     copy_dim(l, (ItemCopy){from, to, dims});
-    kernel_end(l);
+    kernel_end(l, true);
 }
 
 // States ----------------------------------------------------------------------------------
@@ -598,18 +598,13 @@ const View *gen_iterate(Lower *l, const Expr *expr, const Env *env, const View *
 
 // Prefixes that are arrays ----------------------------------------------------------------
 
-typedef struct {
-    const Expr *scan;
-    const Env *env;
-    const View *in, *out;
-} RowSteps;
-
-// The launches that make a row behind the one before it.
-static void gen_row(Lower *l, const RowSteps *s, const View *before, const Arith *number)
+void gen_row(Lower *l, const RowSteps *s, const View *before, const Arith *number)
 {
     const Expr *f = s->scan->fun;
-    const Env *env = env_bind(l, s->env, f->params[0], before);
-    env = env_bind(l, env, f->params[1], view_elem(l, s->in, number));
+    const View *arg[] = {before, view_elem(l, s->in, number)};
+    const Env *env = s->env;
+    for (int i = 0; i < COUNTOF(arg); i++)
+        env = env_bind_named(l, env, f->params[i], arg[i], f->arg[0]);
     gen(l, f->arg[0], env, view_elem(l, s->out, number));
 }
 

@@ -67,12 +67,6 @@ static Block *group_block(Block *block)
     return block;
 }
 
-static void gen_unrolled(Lower *l, int64_t n, LoopBody *body, void *user)
-{
-    for (int64_t i = 0; i < n && !l->failed; i++)
-        body(l, user, arith_const(l->ctx, i));
-}
-
 // Where every item runs what an inner loop over all items encloses: it is the same item.
 static bool gen_together(Lower *l, LoopKind kind, int dim, const Arith *extent,
                          LoopBody *body, void *user)
@@ -116,7 +110,8 @@ void gen_loop(Lower *l, LoopKind kind, int dim, bool unroll, const Arith *extent
     if (known && n == 0) // nothing is read or written
         return;
     if (kind == LOOP_SEQ && known && (n <= 1 || (unroll && n <= l->options->unroll_cap))) {
-        gen_unrolled(l, n, body, user);
+        for (int64_t i = 0; i < n && !l->failed; i++)
+            body(l, user, arith_const(l->ctx, i));
         return;
     }
     if (gen_together(l, kind, dim, extent, body, user) ||

@@ -6,14 +6,9 @@
 
 #include "lower/internal.h"
 
-static bool is_pattern(const Expr *expr, Pattern pattern)
-{
-    return expr->kind == E_PATTERN && expr->pattern == pattern;
-}
-
 static bool is_rows(const Expr *expr)
 {
-    return is_pattern(expr, P_JOIN) || is_pattern(expr, P_SPLIT);
+    return expr_is(expr, P_JOIN) || expr_is(expr, P_SPLIT);
 }
 
 // Maps in maps that take a component of each element.
@@ -25,7 +20,7 @@ static bool takes_field(const Expr *map, int *field)
         *field = body->index;
         return true;
     }
-    return is_pattern(body, P_MAP) && expr_is_use(body->arg[0], element) &&
+    return expr_is(body, P_MAP) && expr_is_use(body->arg[0], element) &&
            takes_field(body, field);
 }
 
@@ -37,9 +32,9 @@ const Param *placed_result(const Expr *result, int *field)
     if (result->kind == E_GET) {
         *field = result->index;
         result = result->arg[0];
-        if (is_pattern(result, P_UNZIP))
+        if (expr_is(result, P_UNZIP))
             result = result->arg[0];
-    } else if (is_pattern(result, P_MAP)) {
+    } else if (expr_is(result, P_MAP)) {
         if (!takes_field(result, field))
             return NULL;
         result = result->arg[0];
@@ -54,7 +49,7 @@ static const View *destination(Lower *l, const Expr *result, const Param *param,
     int found;
     while (result->kind == E_LET)
         result = result->arg[1];
-    const bool items = result->kind == E_TUPLE || is_pattern(result, P_ZIP);
+    const bool items = result->kind == E_TUPLE || expr_is(result, P_ZIP);
     for (int i = 0; items && i < result->narg; i++) {
         const View *item =
             destination(l, result->arg[i], param, field, view_get(l, out, i));
@@ -73,9 +68,9 @@ static const View *destination(Lower *l, const Expr *result, const Param *param,
 static const Expr *find_fold(const Expr *expr, const Param *param, int field)
 {
     const Expr *found = NULL;
-    if (is_pattern(expr, P_REDSEQ)) {
+    if (expr_is(expr, P_REDSEQ)) {
         const Expr *in = expr->arg[1];
-        if (in->kind == E_GET && in->index == field && is_pattern(in->arg[0], P_UNZIP))
+        if (in->kind == E_GET && in->index == field && expr_is(in->arg[0], P_UNZIP))
             in = in->arg[0]->arg[0];
         else if (field >= 0)
             return NULL;
@@ -127,9 +122,9 @@ const View *let_place(Lower *l, const Expr *let, const Env *env, const View *out
 {
     const Expr *value = let->arg[0];
     const Type *type = value->type, *tuple = type_tuple_of(type);
-    if (l->kernel && is_pattern(value, P_MAPSEQ))
+    if (l->kernel && expr_is(value, P_MAPSEQ))
         return folded_place(l, let, env, out);
-    if (l->kernel || !(is_pattern(value, P_TOGLOBAL) || is_time_loop(value)))
+    if (l->kernel || !(expr_is(value, P_TOGLOBAL) || is_time_loop(value)))
         return NULL;
     const View *whole = destination(l, let->arg[1], let->param, -1, out);
     if (whole || !tuple)

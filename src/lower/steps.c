@@ -179,31 +179,19 @@ const View *gen_steps_together(Lower *l, const Expr *expr, const Env *env)
 }
 
 // Prefixes that are arrays: each is read where it was written, by all items of the group.
-typedef struct {
-    const Expr *scan;
-    const Env *env;
-    const View *in, *out;
-} GroupPrefixes;
-
-static void make_prefix(Lower *l, const GroupPrefixes *g, const View *before,
-                        const Arith *at)
+static void make_prefix(Lower *l, const RowSteps *s, const View *before, const Arith *at)
 {
-    const Expr *f = g->scan->fun;
-    const View *arg[] = {before, view_elem(l, g->in, at)};
-    const Env *env = g->env;
     const int outer = l->inside[LOOP_SEQ];
-    for (int i = 0; i < COUNTOF(arg); i++)
-        env = env_bind_named(l, env, f->params[i], arg[i], f->arg[0]);
     l->inside[LOOP_SEQ] = 0; // all items make it
-    gen(l, f->arg[0], env, view_elem(l, g->out, at));
+    gen_row(l, s, before, at);
     l->inside[LOOP_SEQ] = outer;
     add_barrier(l);
 }
 
 static void next_prefix(Lower *l, void *user, const Arith *iter)
 {
-    const GroupPrefixes *g = user;
-    make_prefix(l, g, view_elem(l, g->out, iter), arith_addc(l->ctx, iter, 1));
+    const RowSteps *s = user;
+    make_prefix(l, s, view_elem(l, s->out, iter), arith_addc(l->ctx, iter, 1));
 }
 
 void gen_prefixes(Lower *l, const Expr *expr, const Env *env, const View *out)
@@ -212,13 +200,13 @@ void gen_prefixes(Lower *l, const Expr *expr, const Env *env, const View *out)
         gen_steps(l, expr, env, true, NULL, out);
         return;
     }
-    GroupPrefixes g = {expr, env, eval(l, expr->arg[1], env), out};
+    RowSteps s = {expr, env, eval(l, expr->arg[1], env), out};
     if (out->kind != V_MEM && out->kind != V_LAYOUT && out->kind != V_TUPLE) {
         lower_fail(l, expr->span, "L046",
                    "prefixes of a group are read where they are stored");
         return;
     }
-    make_prefix(l, &g, eval(l, expr->arg[0], env), constant(l, 0));
-    gen_loop(l, LOOP_SEQ, 0, false, arith_addc(l->ctx, g.in->type->len, -1), next_prefix,
-             &g);
+    make_prefix(l, &s, eval(l, expr->arg[0], env), constant(l, 0));
+    gen_loop(l, LOOP_SEQ, 0, false, arith_addc(l->ctx, s.in->type->len, -1), next_prefix,
+             &s);
 }

@@ -865,5 +865,5 @@ void gen_stream(Lower *l, const Expr *expr, const Env *env, int64_t steps,
     gen_loop(l, LOOP_WRG, s.dims == 3 ? 2 : 1, false, arith_const(l->ctx, s.streams),
              in_stream, &s);
     l->stream = false;
-    kernel_end(l);
+    kernel_end(l, true);
 }

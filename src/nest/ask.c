@@ -129,8 +129,7 @@ bool hides_product(const Expr *from, const Expr *to)
 
 static bool is_laid_out(const Expr *expr)
 {
-    return expr->kind == E_PATTERN && pattern_info[expr->pattern].group == G_VIEW &&
-           writes_itself(expr);
+    return expr_in_group(expr, G_VIEW) && writes_itself(expr);
 }
 
 const Expr *under_layout(const Expr *expr)

@@ -346,8 +346,7 @@ static int add_stage(StageFinder *f, const Expr *expr, const char *name, int let
 
 static bool is_stage(const Expr *expr)
 {
-    return expr->kind == E_PATTERN && pattern_info[expr->pattern].group == G_ALGO &&
-           expr->pattern != P_ARRAY;
+    return expr_in_group(expr, G_ALGO) && expr->pattern != P_ARRAY;
 }
 
 // Is it a component of what the kernel of a let writes, all of which are results?

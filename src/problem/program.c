@@ -167,13 +167,6 @@ static ProblemData *program_data(const Problem *problem, uint64_t seed,
     return read_inputs(problem, files, data, arena, diags) ? data : NULL;
 }
 
-static bool program_expect(const Problem *problem, ProblemData *data, const char *device,
-                           const Workplace *place, Arena *arena, const char **how,
-                           Diags *diags)
-{
-    return reference_compute(problem, data, device, place, arena, how, diags);
-}
-
 static bool program_write(const Problem *problem, const ProblemData *data, int output,
                           const void *raw, const char *path, Diags *diags)
 {
@@ -219,7 +212,7 @@ static void program_text(const Variants *variants, const Candidate *candidate, B
     {                                                                                      \
         .name = its_name, .strategy = "auto", .limit_s = TRIAL_LIMIT_S, .bind = bind_it,   \
         .free = program_free, .hash = program_hash, .bytes = program_bytes,                \
-        .arguments = program_arguments, .data = program_data, .expect = program_expect,    \
+        .arguments = program_arguments, .data = program_data, .expect = reference_compute, \
         .more = reference_more, .write = program_write, .open = program_open,              \
         .close = program_close, .first = program_first, .candidate = program_candidate,    \
         .text = program_text                                                               \

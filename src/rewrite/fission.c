@@ -28,8 +28,7 @@ Expr *rule_mapFissionArg(Rewrite *rw, const Expr *at, const RuleArgs *args)
         return NULL;
     const Expr *body = at->fun->arg[0];
     const Param *e = at->fun->params[0];
-    const bool view =
-        body->kind == E_PATTERN && pattern_info[body->pattern].group == G_VIEW;
+    const bool view = expr_in_group(body, G_VIEW);
     const bool takes = body->kind == E_CALL || body->kind == E_OP || view || lays_out(body);
     if (!takes || i < 0 || i >= body->narg || expr_is_use(body->arg[i], e) ||
         (body->fun && expr_mentions(body->fun, e)))

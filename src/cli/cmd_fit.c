@@ -14,9 +14,8 @@ static int *choose_rows(Options *o, const Dataset *data, int *n)
         if (strcmp(data->program_name[p], o->leave_out) == 0)
             left_out = p;
     if (o->leave_out && left_out < 0) {
-        diag_error(&o->diags, span_none, "C016", "the data have no program `%s`",
-                   o->leave_out);
-        return NULL;
+        return diag_null(&o->diags, span_none, "C016", "the data have no program `%s`",
+                         o->leave_out);
     }
     *n = 0;
     for (int i = 0; i < data->n; i++)
@@ -24,10 +23,9 @@ static int *choose_rows(Options *o, const Dataset *data, int *n)
             row[(*n)++] = i;
     if (*n)
         return row;
-    diag_error(&o->diags, span_none, "C016",
-               "the data have only the program `%s`, so nothing is left to fit",
-               o->leave_out);
-    return NULL;
+    return diag_null(&o->diags, span_none, "C016",
+                     "the data have only the program `%s`, so nothing is left to fit",
+                     o->leave_out);
 }
 
 static bool fit_rows(Options *o, const ModelKind *kind, const Dataset *data, const int *row,

@@ -218,8 +218,8 @@ bool cli_unknown(Options *o, const char *code, const char *what, const char *nam
 {
     AutoBuf text = buf_new();
     guess_print_known(&text, name, known, n);
-    diag_error(&o->diags, span_none, code, "there is no %s `%s`%s", what, name, text.text);
-    return false;
+    return diag_error(&o->diags, span_none, code, "there is no %s `%s`%s", what, name,
+                      text.text);
 }
 
 enum { VALUES_SHOWN = 20 };
@@ -245,9 +245,8 @@ static bool no_value(Options *o, const Space *space, int param, const char *valu
     }
     if (n > VALUES_SHOWN)
         buf_printf(&known, ", ... (%d in all)", n);
-    diag_error(&o->diags, span_none, "C004", "%s cannot be `%s`; it can be %s",
-               space_param(space, param)->name, value, known.text);
-    return false;
+    return diag_error(&o->diags, span_none, "C004", "%s cannot be `%s`; it can be %s",
+                      space_param(space, param)->name, value, known.text);
 }
 
 // Sets what `name=value ...` names in a point that starts plain.

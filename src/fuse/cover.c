@@ -51,11 +51,6 @@ typedef struct {
     FoundCover best;
 } Solver;
 
-static int lowest(Set set)
-{
-    return __builtin_ctzll(set);
-}
-
 static KnownCover *find_slot(const Solver *s, Set rest)
 {
     uint64_t i = hash_mix(rest, 1) & (uint64_t)(s->nslot - 1);

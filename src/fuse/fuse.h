@@ -18,6 +18,10 @@
 // A script of more calls than a set has bits is divided into parts of calls that follow
 // each other: call v of a part is bit v of a set.
 typedef uint64_t Set;
+static inline int lowest(Set set)
+{
+    return __builtin_ctzll(set);
+}
 enum {
     PART_MAX = 64,
     PART_LEAST = 32, // calls of each part but the last

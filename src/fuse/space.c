@@ -20,11 +20,6 @@ static Set bit(int v)
     return (Set)1 << v;
 }
 
-static int lowest(Set set)
-{
-    return __builtin_ctzll(set);
-}
-
 // The calls above v.
 static Set above(int v)
 {

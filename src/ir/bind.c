@@ -249,10 +249,9 @@ static bool check_range(const Bind *b, const SizeDecl *size, const Binding *bind
         buf_printf(&multiple, ", not %" PRId64, binding->value);
     else
         buf_printf(&multiple, ", not %" PRId64 " to %" PRId64, range.low, range.high);
-    diag_error(b->diags, size->span, "T022",
-               "size %s must be from %" PRId64 " to %" PRId64 "%s", binding->name,
-               broken->low, broken->high, multiple.text);
-    return false;
+    return diag_error(b->diags, size->span, "T022",
+                      "size %s must be from %" PRId64 " to %" PRId64 "%s", binding->name,
+                      broken->low, broken->high, multiple.text);
 }
 
 // Does a time loop have so many steps? Each is launched, so their number must be known;

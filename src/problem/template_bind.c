@@ -17,9 +17,8 @@ static bool no_size(const Template *t, const char *name, Diags *diags)
     AutoBuf known = buf_new();
     for (int i = 0; i < t->size.len; i++)
         buf_printf(&known, "%s%s", i ? ", " : "; its sizes: ", t->size.at[i].name);
-    diag_error(diags, span_none, "J003", "%s: there is no size `%s`%s", t->path, name,
-               known.text);
-    return false;
+    return diag_error(diags, span_none, "J003", "%s: there is no size `%s`%s", t->path,
+                      name, known.text);
 }
 
 static bool bind_sizes(Problem *problem, Diags *diags)

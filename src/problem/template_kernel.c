@@ -128,8 +128,7 @@ static bool no_kernel(const TemplateReader *r, const char *where, const char *na
     Guess guess = guess_new(word);
     offer_functions(r->t->arena, r->t->text, &guess);
     guess_print(&hint, &guess);
-    reader_wrong(r, where, "the files have no kernel `%s`%s", name, hint.text);
-    return false;
+    return reader_wrong(r, where, "the files have no kernel `%s`%s", name, hint.text);
 }
 
 static bool find_kernels(const TemplateReader *r, const char *where,

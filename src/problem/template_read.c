@@ -37,8 +37,7 @@ static bool no_key(const TemplateReader *r, const char *where, const char *key,
     while (known[n])
         n++;
     guess_print_known(&hint, key, known, n);
-    reader_wrong(r, where, "there is no such key here%s", hint.text);
-    return false;
+    return reader_wrong(r, where, "there is no such key here%s", hint.text);
 }
 
 // Every key of the object must be one of the list, which NULL ends.
@@ -148,8 +147,8 @@ static bool word_of(const TemplateReader *r, const char *where, const json_t *ob
     AutoBuf known = buf_new();
     for (int i = 0; i < n; i++)
         buf_printf(&known, "%s%s", i ? ", " : "", word[i]);
-    reader_wrong(r, reader_in(r, where, key), "`%s` is not one of %s", text, known.text);
-    return false;
+    return reader_wrong(r, reader_in(r, where, key), "`%s` is not one of %s", text,
+                        known.text);
 }
 
 // Files -------------------------------------------------------------------------------

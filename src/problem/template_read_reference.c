@@ -73,43 +73,38 @@ bool reader_expected(const TemplateReader *r, const char *where, const char *nam
     return true;
 }
 
-static bool read_values(const TemplateReader *r, const json_t *json)
+// What outputs must hold; npy: the names of files with it.
+static bool read_outputs(const TemplateReader *r, const json_t *json, const char *key,
+                         const char *form, bool npy)
 {
-    const char *name;
-    json_t *given;
-    json_t *values = json_object_get(json, "values");
-    if (!json_is_object(values))
-        return reader_wrong(r, "reference.values", "expected {\"OUTPUT\": VALUES}");
-    json_object_foreach(values, name, given)
+    const char *name, *all = reader_in(r, "reference", key);
+    json_t *given, *outputs = json_object_get(json, key);
+    if (!json_is_object(outputs))
+        return reader_wrong(r, all, "expected {\"OUTPUT\": %s}", form);
+    json_object_foreach(outputs, name, given)
     {
-        const char *where = reader_in(r, "reference.values", name);
-        Fill value = {.kind = FILL_RANDOM};
-        if (!reader_fill(r, where, given, &value) ||
+        const char *where = reader_in(r, all, name), *path = json_string_value(given);
+        Fill value = {.kind = npy ? FILL_FILE : FILL_RANDOM};
+        if (npy && !path)
+            return reader_wrong(r, where, "expected a file name");
+        if (npy)
+            value.file = reader_path(r, path);
+        if ((!npy && !reader_fill(r, where, given, &value)) ||
             !reader_expected(r, where, name, &value))
             return false;
     }
     return true;
 }
 
+static bool read_values(const TemplateReader *r, const json_t *json)
+{
+    return read_outputs(r, json, "values", "VALUES", false);
+}
+
 // {"npy": {"OUTPUT": FILE}}, short for values of which each is {"npy": FILE}
 static bool read_files(const TemplateReader *r, const json_t *json)
 {
-    const char *name;
-    json_t *file;
-    json_t *npy = json_object_get(json, "npy");
-    if (!json_is_object(npy))
-        return reader_wrong(r, "reference.npy", "expected {\"OUTPUT\": \"FILE.npy\"}");
-    json_object_foreach(npy, name, file)
-    {
-        const char *where = reader_in(r, "reference.npy", name),
-                   *path = json_string_value(file);
-        Fill value = {.kind = FILL_FILE, .file = path ? reader_path(r, path) : NULL};
-        if (!path)
-            return reader_wrong(r, where, "expected a file name");
-        if (!reader_expected(r, where, name, &value))
-            return false;
-    }
-    return true;
+    return read_outputs(r, json, "npy", "\"FILE.npy\"", true);
 }
 
 static bool read_reference_point(const TemplateReader *r, const json_t *json)

@@ -687,9 +687,9 @@ static bool no_call(ConstraintParser *p, ConstraintToken name)
     AutoBuf known = buf_new();
     for (int i = 0; i < COUNTOF(calls); i++)
         buf_printf(&known, "%s%s", i ? ", " : "", calls[i].name);
-    diag_error(p->diags, span_of(p, name), "S006", "`%.*s` is not a function; there are %s",
-               name.len, name.text, known.text);
-    return false;
+    return diag_error(p->diags, span_of(p, name), "S006",
+                      "`%.*s` is not a function; there are %s", name.len, name.text,
+                      known.text);
 }
 
 // The name and the parenthesis are read.

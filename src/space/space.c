@@ -394,8 +394,7 @@ bool space_no_parameter(const Space *space, Span span, const char *code, const c
     for (int i = 0; i < space->nparam; i++)
         known[i] = space->param[i].shown.name;
     guess_print_known(&text, name, known, space->nparam);
-    diag_error(diags, span, code, "there is no parameter `%s`%s", name, text.text);
-    return false;
+    return diag_error(diags, span, code, "there is no parameter `%s`%s", name, text.text);
 }
 
 double space_raw_count(const Space *space)

@@ -280,6 +280,22 @@ static bool set_unit(RecordedReader *r, const json_t *unit)
     return !unit || wrong_at(r, "unknown unit of time", name ? name : "(no word)");
 }
 
+typedef bool ReadResult(RecordedReader *r, json_t *result, size_t number);
+
+static bool read_results(RecordedReader *r, json_t *root, const char *key,
+                         const json_t *unit, ReadResult *read)
+{
+    json_t *results = json_object_get(root, key);
+    if (!json_is_array(results))
+        return wrong(r, arena_printf(r->arena, "`%s` is not a list", key));
+    if (!set_unit(r, unit))
+        return false;
+    for (size_t i = 0; i < json_array_size(results); i++)
+        if (!read(r, json_array_get(results, i), i))
+            return false;
+    return true;
+}
+
 static double result_value(const RecordedReader *r, const json_t *result)
 {
     const char *invalidity = json_string_value(json_object_get(result, "invalidity"));
@@ -330,17 +346,9 @@ static bool read_result(RecordedReader *r, json_t *result, size_t number)
 
 static bool read_t4(RecordedReader *r, json_t *root)
 {
-    json_t *results = json_object_get(root, "results");
-    const json_t *metadata = json_object_get(root, "metadata");
+    const json_t *unit = json_object_get(json_object_get(root, "metadata"), "timeunit");
     r->made->device = "";
-    if (!json_is_array(results))
-        return wrong(r, "`results` is not a list");
-    if (!set_unit(r, json_object_get(metadata, "timeunit")))
-        return false;
-    for (size_t i = 0; i < json_array_size(results); i++)
-        if (!read_result(r, json_array_get(results, i), i))
-            return false;
-    return true;
+    return read_results(r, root, "results", unit, read_result);
 }
 
 // KTT's own results --------------------------------------------------------------------
@@ -368,7 +376,7 @@ static RecordedPoint ktt_row(const RecordedReader *r, const json_t *result)
                   result, key);
 }
 
-static bool read_ktt_result(RecordedReader *r, const json_t *result, size_t number)
+static bool read_ktt_result(RecordedReader *r, json_t *result, size_t number)
 {
     const json_t *configuration = json_object_get(result, "Configuration");
     const char *where = arena_printf(r->arena, "result %zu", number);
@@ -396,18 +404,11 @@ static bool read_ktt_result(RecordedReader *r, const json_t *result, size_t numb
 static bool read_ktt(RecordedReader *r, json_t *root)
 {
     const json_t *metadata = json_object_get(root, "Metadata");
-    const json_t *results = json_object_get(root, "Results");
     const char *device = json_string_value(json_object_get(metadata, "Device"));
     r->made->device = arena_strdup(r->made->arena, device ? device : "");
     set_objective(r, NULL);
-    if (!json_is_array(results))
-        return wrong(r, "`Results` is not a list");
-    if (!set_unit(r, json_object_get(metadata, "TimeUnit")))
-        return false;
-    for (size_t i = 0; i < json_array_size(results); i++)
-        if (!read_ktt_result(r, json_array_get(results, i), i))
-            return false;
-    return true;
+    return read_results(r, root, "Results", json_object_get(metadata, "TimeUnit"),
+                        read_ktt_result);
 }
 
 // The space -----------------------------------------------------------------------------

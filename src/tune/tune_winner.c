@@ -301,10 +301,10 @@ static bool no_winner(Tune *t)
                           t->result->device);
     AutoBuf text = buf_new();
     trial_counts(&text, t->result->count);
-    diag_world(t->diags, "C013", "no candidate was built, right and in time%s:%s%s%s",
-               end_text(t), text.len ? text.text : " none was tried",
-               t->last_log[0] ? "; the last: " : "", t->last_log);
-    return false;
+    return diag_world(t->diags, "C013",
+                      "no candidate was built, right and in time%s:%s%s%s", end_text(t),
+                      text.len ? text.text : " none was tried",
+                      t->last_log[0] ? "; the last: " : "", t->last_log);
 }
 
 // What this search was worth: another, no more rigorous one need not be made.

@@ -64,13 +64,6 @@ typedef struct {
     Runner *runner;
 } Site;
 
-static void bench_close(Bench *b)
-{
-    variants_close(&b->variants);
-    problem_free(b->problem);
-    arena_free(b->arena);
-}
-
 static bool bench_open(Bench *b, const char *name, const char *text, const Binding *binding,
                        int n, Site *site, Diags *diags)
 {
@@ -142,7 +135,9 @@ static double measure(const char *name, const char *text, const Binding *binding
     double best = INFINITY;
     if (bench_open(&b, name, text, binding, n, site, &quiet))
         best = bench_best(&b, shapes, &quiet);
-    bench_close(&b);
+    variants_close(&b.variants);
+    problem_free(b.problem);
+    arena_free(b.arena);
     return best < INFINITY ? work / best : 0;
 }
 

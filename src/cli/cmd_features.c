@@ -50,14 +50,6 @@ static void print_group(const FoundFeatures *found, FeatureGroup group)
     }
 }
 
-static void print_features(const Problem *problem, const DeviceModel *model,
-                           const FoundFeatures *found)
-{
-    printf("%s on %s, %s\n", problem_label(problem), model->name, found->text);
-    for (int group = 0; group < FEATURE_GROUP_COUNT; group++)
-        print_group(found, (FeatureGroup)group);
-}
-
 static json_t *vector_json(const double *value, int n)
 {
     json_t *object = json_object();
@@ -88,8 +80,11 @@ int cmd_features(Options *o)
         describe_device(&info, &model);
     bool ok = variants_open(&variants, problem, &info, &o->diags) &&
               find_features(o, problem, &variants, &info, &model, &found);
-    if (ok && cli_prints(o))
-        print_features(problem, &model, &found);
+    if (ok && cli_prints(o)) {
+        printf("%s on %s, %s\n", problem_label(problem), model.name, found.text);
+        for (int group = 0; group < FEATURE_GROUP_COUNT; group++)
+            print_group(&found, (FeatureGroup)group);
+    }
     ok = ok && cli_json(o, features_json(problem, &model, &found));
     variants_close(&variants);
     return ok ? 0 : 2;

@@ -11,12 +11,6 @@
 
 // At given sizes ------------------------------------------------------------------------
 
-static void add_overheads(Tally *t)
-{
-    static const Domain once = {.exec = 1};
-    tally_item(t, &once, COUNT_ONE, 1);
-}
-
 static double array_bytes(Tally *t)
 {
     double bytes = 0;
@@ -28,12 +22,6 @@ static double array_bytes(Tally *t)
     return bytes;
 }
 
-static void add_minima(double out[PROPERTIES])
-{
-    for (int i = 0; i < COUNT_STORE - COUNT_LOAD; i++)
-        out[COUNT_MINIMUM + i] = MIN(out[COUNT_LOAD + i], out[COUNT_STORE + i]);
-}
-
 static bool kernel_numbers(const Unit *unit, const Kernel *kernel,
                            const FeatureSetting *setting, struct KeptShare *kept,
                            bool accesses, double out[PROPERTIES], int64_t *launches)
@@ -42,8 +30,10 @@ static bool kernel_numbers(const Unit *unit, const Kernel *kernel,
     AutoArena *arena = arena_new();
     Tally t;
     bool ok = tally_kernel(&t, arena, unit, kernel, setting, kept, accesses);
-    if (ok)
-        add_overheads(&t);
+    if (ok) {
+        static const Domain once = {.exec = 1};
+        tally_item(&t, &once, COUNT_ONE, 1);
+    }
     for (int i = 0; ok && i < t.items.len; i++) {
         const CountedItem *item = &t.items.at[i];
         out[item->property] += (double)item->times * item->domain->exec;
@@ -73,7 +63,8 @@ bool counts_numbers(const Unit *unit, const FeatureSetting *setting, double out[
         for (int p = 0; p < PROPERTIES; p++)
             out[p] += (double)launches * one[p];
     }
-    add_minima(out);
+    for (int i = 0; i < COUNT_STORE - COUNT_LOAD; i++)
+        out[COUNT_MINIMUM + i] = MIN(out[COUNT_LOAD + i], out[COUNT_STORE + i]);
     return true;
 }
 

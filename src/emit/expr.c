@@ -366,16 +366,11 @@ static void put_vector_load(Printer *p, const KExpr *e)
     put_form(p, "vload%d(0, &%e)", e->type->width, e->buffer, e->arith);
 }
 
-static void put_image_load(Printer *p, const KExpr *e)
-{
-    put_form(p, "%s%n, %i%s", p->target->image_read[e->buffer->scalar == S_INT],
-             e->buffer->name, e->arith, p->target->image_close);
-}
-
 static void put_load(Printer *p, const KExpr *e, Prec prec)
 {
     if (p->target->image && kernel_reads_image(p->kernel, e->buffer)) {
-        put_image_load(p, e);
+        put_form(p, "%s%n, %i%s", p->target->image_read[e->buffer->scalar == S_INT],
+                 e->buffer->name, e->arith, p->target->image_close);
     } else if (is_vector(p, e)) {
         bool paren = prec > PREC_UNARY;
         open_paren(p, paren);

@@ -175,13 +175,6 @@ static void put_functions(Buf *out, const Target *target, const Program *program
     printer_release(&p);
 }
 
-// Every part ends with an empty line, which the last does not need.
-static void drop_empty_line(Buf *out, size_t start)
-{
-    if (out->len > start + 1 && out->text[out->len - 2] == '\n')
-        out->text[--out->len] = 0;
-}
-
 void put_prelude(Buf *out, const Target *target, const Program *program, const Uses *uses)
 {
     size_t start = out->len;
@@ -199,7 +192,9 @@ void put_prelude(Buf *out, const Target *target, const Program *program, const U
     put_updates(out, target, program, &all);
     put_words(out, target, program, &all);
     buf_write(out, functions.text, functions.len);
-    drop_empty_line(out, start);
+    // Every part ends with an empty line, which the last does not need.
+    if (out->len > start + 1 && out->text[out->len - 2] == '\n')
+        out->text[--out->len] = 0;
 }
 
 void emit_prelude(Buf *out, const Target *target, const Program *program)

@@ -130,12 +130,6 @@ static size_t break_at(const char *text, size_t room, int *depth)
     return best;
 }
 
-static void put_indent(Printer *p, int indent)
-{
-    for (int i = 0; i < indent; i++)
-        buf_puts(p->out, "    ");
-}
-
 enum { DEEPEST = 3 }; // steps that a continued line is indented by
 
 void end_line(Printer *p)
@@ -143,7 +137,8 @@ void end_line(Printer *p)
     const char *text = p->line.text;
     int indent = p->indent, depth = 0;
     for (;;) {
-        put_indent(p, indent);
+        for (int i = 0; i < indent; i++)
+            buf_puts(p->out, "    ");
         size_t room = (size_t)MAX(WIDTH - 4 * indent, 40);
         size_t at = strlen(text) <= room ? 0 : break_at(text, room, &depth);
         if (!at)

@@ -779,14 +779,6 @@ void put_c_start(Printer *p, const Kernel *kernel)
     put(p, "static void ");
 }
 
-static void put_signature(Printer *p, const Kernel *kernel)
-{
-    p->target->put_start(p, kernel);
-    put(p, "%s(", kernel->name);
-    put_parameters(p, kernel);
-    put_line(p, kernel->params.len + kernel->sizes.len ? ")" : "void)");
-}
-
 // The one signature by which the host calls every kernel of target c.
 static void put_entry(Printer *p, const Kernel *kernel)
 {
@@ -817,7 +809,10 @@ static void put_entry(Printer *p, const Kernel *kernel)
 void put_kernel(Printer *p, const Kernel *kernel)
 {
     p->kernel = kernel;
-    put_signature(p, kernel);
+    p->target->put_start(p, kernel);
+    put(p, "%s(", kernel->name);
+    put_parameters(p, kernel);
+    put_line(p, kernel->params.len + kernel->sizes.len ? ")" : "void)");
     put_line(p, "{");
     p->indent = 1;
     if (p->target->doubts && p->target->threads)

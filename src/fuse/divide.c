@@ -68,19 +68,14 @@ static int last_user(const Elem *elem)
     return -1;
 }
 
-// words[v]: those that calls before v pass on to call v and behind.
-static void words_passed(const Script *script, int64_t *words)
-{
-    ARRAY_EACH_REF(const Elem *, elem, script->elem, script->nelem)
-        for (int v = elem->producer + 1; elem->producer >= 0 && v <= last_user(elem); v++)
-            words[v] += elem->words;
-}
-
 int script_divide(const Script *script, int *first)
 {
     AUTO_FREE int64_t *words = xcalloc((size_t)script->ncall + 1, sizeof *words);
     int n = 0;
-    words_passed(script, words);
+    // words[v]: those that calls before v pass on to call v and behind.
+    ARRAY_EACH_REF(const Elem *, elem, script->elem, script->nelem)
+        for (int v = elem->producer + 1; elem->producer >= 0 && v <= last_user(elem); v++)
+            words[v] += elem->words;
     for (int at = 0; at < script->ncall; n++) {
         int end = MIN(at + PART_MAX, script->ncall);
         first[n] = at;

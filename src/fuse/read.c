@@ -220,13 +220,6 @@ static void read_def(ScriptReader *r)
     r->any_def = true;
 }
 
-// Keeps the tokens from one to the one at hand for the language's parser.
-static void keep(ScriptReader *r, int from)
-{
-    uint32_t start = r->token[from].span.start, end = r->token[r->at - 1].span.end;
-    memcpy(r->defs + start, r->source->text + start, end - start);
-}
-
 // What the user says of a size counts, and else what the script says, if anything.
 static void add_size(ScriptReader *r, const Name *name, const int64_t *said)
 {
@@ -255,7 +248,9 @@ static void read_sizes(ScriptReader *r)
         Name name = take_name(r, "a name of a size");
         if (r->failed)
             return;
-        keep(r, from);
+        // Keeps the tokens from one to the one at hand for the language's parser.
+        uint32_t start = r->token[from].span.start, end = r->token[r->at - 1].span.end;
+        memcpy(r->defs + start, r->source->text + start, end - start);
         bool said = accept(r, TOK_ASSIGN);
         int64_t value = said ? take_count(r, "a value", INT32_MAX) : 0;
         if (!r->failed)

@@ -435,14 +435,6 @@ Live fusion_live(const Script *script, const Fusion *f, int i)
     return live;
 }
 
-static void allocate(const Script *script, Fusion *f)
-{
-    Live live[PLACED_MAX];
-    for (int i = 0; i < f->nelem; i++)
-        live[i] = fusion_live(script, f, i);
-    f->top = fuse_allocate(live, f->nelem, f->offset, &f->nodes);
-}
-
 // Sets --------------------------------------------------------------------------------
 
 // In all parts: sets looked at, those that are not fusible included, and rows of the tables
@@ -644,7 +636,10 @@ void fuse_order(FuseSpace *space)
     AUTO_FREE Rest *table = xcalloc((size_t)1 << space->limit_most, sizeof *table);
     VEC_EACH_REF(Fusion *, f, &space->fusion) {
         choose_order(&space->part[f->part], f, table);
-        allocate(space->script, f);
+        Live live[PLACED_MAX];
+        for (int i = 0; i < f->nelem; i++)
+            live[i] = fusion_live(space->script, f, i);
+        f->top = fuse_allocate(live, f->nelem, f->offset, &f->nodes);
     }
     space->seconds += clock_s() - start;
 }

@@ -159,13 +159,6 @@ static Exprs parse_args(Parser *p, Expr *piped)
     return args;
 }
 
-static void check_args(Parser *p, Span span, const char *name, int want, int have)
-{
-    if (want != have)
-        fail(p, span, "P008", "`%s` takes %d argument%s, not %d", name, want,
-             want == 1 ? "" : "s", have);
-}
-
 static Expr *call_op(Parser *p, Op op, const Exprs *args)
 {
     Expr *expr = expr_new(p->ir, E_OP, span_none);
@@ -510,7 +503,9 @@ static Expr *parse_application(Parser *p, Token name, Expr *piped)
     if (p->failed)
         return dummy(p);
     Exprs args = parse_args(p, piped);
-    check_args(p, name.span, name.text, want, args.len);
+    if (want != args.len)
+        fail(p, name.span, "P008", "`%s` takes %d argument%s, not %d", name.text, want,
+             want == 1 ? "" : "s", args.len);
     return spanned(p, call(p, &callee, &args), start);
 }
 

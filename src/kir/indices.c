@@ -76,14 +76,6 @@ static const Arith *new_variable(Indices *x, const Arith *part)
                      most);
 }
 
-static void declare(Indices *x, Entry *entry, int depth)
-{
-    entry->var = new_variable(x, entry->part);
-    VEC_PUSH(x->arena, &x->level[depth].made,
-             NEW_OF(x->pass->arena, Stm, .kind = ST_INT, .iter = entry->var,
-                    .index = entry->part));
-}
-
 // The open blocks by number, from the outermost one.
 static const int *open_blocks(Indices *x)
 {
@@ -121,8 +113,12 @@ static Entry *entry_of(Indices *x, const Arith *part)
     Entry *entry = &x->entries.at[i < 0 ? x->next++ : keys->entry.at[i].value];
     if (!x->rewriting)
         note_use(x, entry, depth);
-    else if (i < 0 && entry->uses > 1)
-        declare(x, entry, entry->home);
+    else if (i < 0 && entry->uses > 1) {
+        entry->var = new_variable(x, entry->part);
+        VEC_PUSH(x->arena, &x->level[entry->home].made,
+                 NEW_OF(x->pass->arena, Stm, .kind = ST_INT, .iter = entry->var,
+                        .index = entry->part));
+    }
     return entry;
 }
 
@@ -224,13 +220,6 @@ static void open_level(Indices *x)
     x->nlevel = n;
 }
 
-static void close_level(Indices *x)
-{
-    table_pop(&x->level[x->depth].keys, 0);
-    x->level[x->depth].made.len = 0;
-    x->depth--;
-}
-
 static void walk_block(Indices *x, Block *block, const Arith *iter)
 {
     int len = x->scope.entry.len;
@@ -243,7 +232,9 @@ static void walk_block(Indices *x, Block *block, const Arith *iter)
         walk_stm(x, block->at[i]);
     insert_made(x, block);
     table_pop(&x->scope, len);
-    close_level(x);
+    table_pop(&x->level[x->depth].keys, 0);
+    x->level[x->depth].made.len = 0;
+    x->depth--;
 }
 
 void pass_indices(Pass *pass, Kernel *kernel)

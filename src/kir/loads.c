@@ -226,11 +226,6 @@ static const KExpr *visit(void *user, const KExpr *e)
 
 // Statements --------------------------------------------------------------------------
 
-static void forget(Loads *l, const Buffer *buffer)
-{
-    state_of(l, buffer)->version++;
-}
-
 static void forget_shared(Loads *l)
 {
     for (int i = 0; i < l->states.len; i++) {
@@ -243,7 +238,7 @@ static void forget_shared(Loads *l)
 static void forget_stored(Stm *stm, void *loads)
 {
     if (stm->kind == ST_STORE)
-        forget(loads, stm->buffer);
+        state_of(loads, stm->buffer)->version++;
     else if (stm->kind == ST_BARRIER)
         forget_shared(loads);
 }

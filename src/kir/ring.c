@@ -196,13 +196,6 @@ static void branch_ahead(Ring *r, Block *to)
     begin_copies(r, next, &branch->body);
 }
 
-static void begin_ahead(Ring *r, Block *to)
-{
-    if (ahead_of(r) < iterations(r))
-        branch_ahead(r, to);
-    stm_of(r, ST_COMMIT, to);
-}
-
 static void wait_for(Ring *r, const Buffer *sums, int keep, Block *to)
 {
     block_add(r->pass->arena, to, (Stm){.kind = ST_WAIT, .buffer = sums, .keep = keep});
@@ -229,8 +222,11 @@ static void make_ring(Ring *r)
     block_each(&rest, move_pieces, r);
     int first = r->products < 0 ? 0 : r->products - r->barrier; // before the copies
     for (int i = 0; i <= rest.len; i++) {
-        if (i == first)
-            begin_ahead(r, &body);
+        if (i == first) {
+            if (ahead_of(r) < iterations(r))
+                branch_ahead(r, &body);
+            stm_of(r, ST_COMMIT, &body);
+        }
         if (i < rest.len)
             VEC_PUSH(r->pass->arena, &body, rest.at[i]);
     }

@@ -142,12 +142,6 @@ static void draw(Value *value, int seed, double by)
     }
 }
 
-static void make_positive(Value *value)
-{
-    for (int p = 0; p < value->nplane; p++)
-        value->plane[p][0] = fabs(value->plane[p][0]);
-}
-
 static void shift(Value *value, double by)
 {
     for (int p = 0; p < value->nplane; p++)
@@ -199,7 +193,8 @@ static bool agrees_on(Ir *ir, Law *law, int seed)
         in[i] = value_new(law->arena, law->of.params[i]->type);
         draw(in[i], seed * 64 + i, size_of(law, seed, i));
         if (seed % 8 == 2) // their sums grow
-            make_positive(in[i]);
+            for (int p = 0; p < in[i]->nplane; p++)
+                in[i]->plane[p][0] = fabs(in[i]->plane[p][0]);
         if (law->literals.len && seed % 2)
             shift(in[i], law->literals.at[(seed / 2 + i) % law->literals.len]);
     }

@@ -144,17 +144,12 @@ static bool same_edges(const Component *c, uint32_t node, const Edge *edge, size
     return true;
 }
 
-static void fill_free(uint32_t *slot, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        slot[i] = NODE_FREE;
-}
-
 static void grow_unique(Builder *b)
 {
     size_t cap = b->unique_cap ? 2 * b->unique_cap : 1024;
     uint32_t *slot = xmalloc(sizeof *slot * cap);
-    fill_free(slot, cap);
+    for (size_t i = 0; i < cap; i++)
+        slot[i] = NODE_FREE;
     for (uint32_t node = END + 1; node < b->nnode; node++) {
         const Node *at = &b->c->node[node];
         size_t i = hash_edges(b->c->edge + at->edge, (size_t)at->n) & (cap - 1);

@@ -142,16 +142,11 @@ Constraint constraint_of(Space *space, const Code *code, int n)
     return constraint;
 }
 
-static void add_conjunct(Space *space, const Code *code, int n)
-{
-    Constraint constraint = constraint_of(space, code, n);
-    VEC_PUSH(space->arena, &space->constraints, constraint);
-}
-
 void constraint_add(Space *space, const Code *code, int n)
 {
     if (code[n - 1].op != OP_AND) {
-        add_conjunct(space, code, n);
+        Constraint constraint = constraint_of(space, code, n);
+        VEC_PUSH(space->arena, &space->constraints, constraint);
         return;
     }
     int right = constraint_operand(code, n - 1);

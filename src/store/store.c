@@ -345,14 +345,6 @@ static int log_bytes(const char *log)
     return (int)n;
 }
 
-static void bind_samples(sqlite3_stmt *put, int at, const StoreTrial *trial)
-{
-    AutoBuf text = buf_new();
-    for (int i = 0; i < trial->nsample; i++)
-        buf_printf(&text, "%s%.17g", i ? "," : "", trial->sample_ns[i]);
-    bind_text(put, at, text.text);
-}
-
 static void bind_trial(sqlite3_stmt *put, int64_t session, const StoreTrial *trial)
 {
     sqlite3_bind_int64(put, 1, session);
@@ -365,7 +357,10 @@ static void bind_trial(sqlite3_stmt *put, int64_t session, const StoreTrial *tri
     sqlite3_bind_double(put, 7, trial->spent_s);
     if (trial->log)
         sqlite3_bind_text(put, 8, trial->log, log_bytes(trial->log), SQLITE_TRANSIENT);
-    bind_samples(put, 9, trial);
+    AutoBuf text = buf_new();
+    for (int i = 0; i < trial->nsample; i++)
+        buf_printf(&text, "%s%.17g", i ? "," : "", trial->sample_ns[i]);
+    bind_text(put, 9, text.text);
     if (trial->limit_s > 0)
         sqlite3_bind_double(put, 10, trial->limit_s);
     sqlite3_bind_int64(put, 11, (int64_t)trial->seed);

@@ -25,36 +25,31 @@ static HelpRow pattern_row(int i)
     const PatternInfo *info = &pattern_info[i];
     if (i == PATTERNS)
         return (HelpRow){0};
-    return (HelpRow){info->text, info->suffix == SUFFIX_DIMS ? "23" : "", info->doc, NULL};
+    return (HelpRow){info->text, info->suffix == SUFFIX_DIMS ? "23" : "", info->doc};
 }
 
 static HelpRow operation_row(int i)
 {
-    return i == OPS ? (HelpRow){0} : (HelpRow){op_info[i].text, "", op_info[i].doc, NULL};
+    return i == OPS ? (HelpRow){0} : (HelpRow){op_info[i].text, "", op_info[i].doc};
 }
 
 static HelpRow word_row(int i)
 {
     static const HelpRow row[] = {
-        {"size", "", "declares sizes: `size N, M`; -s N=1024 gives one its value", NULL},
+        {"size", "", "declares sizes: `size N, M`; -s N=1024 gives one its value"},
         {"generic", "",
          "a size that kernels take as an argument: `size N generic 1..65536`; without it, "
-         "-s N=1:65536 is the same",
-         NULL},
+         "-s N=1:65536 is the same"},
         {"range", "",
-         "-s N=1024:16384 stands for all of these sizes: tune finds a few kernels that "
-         "take N "
-         "as an argument, and a rule that chooses; a budget of time is for all of it, one "
-         "of "
-         "trials (default 60t) for each of the sizes that are tuned",
-         NULL},
-        {"multiple", "", "what values a generic size has: `1..65536 multiple 4`", NULL},
-        {"fun", "", "declares a function: `fun f(x: float): float = 2*x`", NULL},
-        {"def", "", "declares the program: `def p(a: [N]float): [N]float = map(f, a)`",
-         NULL},
-        {"let", "", "names a value: `let s = x + y in s * s`", NULL},
-        {"if", "", "a choice: `if x < 0 then -x else x`", NULL},
-        {"inf", "", "infinity: `reduce(max, -inf)`", NULL},
+         "-s N=1024:16384 stands for all of these sizes: tune finds a few kernels that take N "
+         "as an argument, and a rule that chooses; a budget of time is for all of it, one of "
+         "trials (default 60t) for each of the sizes that are tuned"},
+        {"multiple", "", "what values a generic size has: `1..65536 multiple 4`"},
+        {"fun", "", "declares a function: `fun f(x: float): float = 2*x`"},
+        {"def", "", "declares the program: `def p(a: [N]float): [N]float = map(f, a)`"},
+        {"let", "", "names a value: `let s = x + y in s * s`"},
+        {"if", "", "a choice: `if x < 0 then -x else x`"},
+        {"inf", "", "infinity: `reduce(max, -inf)`"},
         {0}};
     return row[i];
 }
@@ -63,7 +58,7 @@ static HelpRow strategy_row(int i)
 {
     int n;
     const SearchKind *const *kind = search_all(&n);
-    return i == n ? (HelpRow){0} : (HelpRow){kind[i]->name, "", kind[i]->doc, NULL};
+    return i == n ? (HelpRow){0} : (HelpRow){kind[i]->name, "", kind[i]->doc};
 }
 
 static HelpRow feature_row(int i)
@@ -78,28 +73,27 @@ static HelpRow rule_row(int i)
 {
     if (i == RULES)
         return (HelpRow){0};
-    return (HelpRow){rule_info[i].name, "", rule_family_name[rule_info[i].family], NULL};
+    return (HelpRow){rule_info[i].name, "", rule_family_name[rule_info[i].family]};
 }
 
 static HelpRow model_row(int i)
 {
     int n;
     const ModelKind *const *kind = model_all(&n);
-    return i == n ? (HelpRow){0} : (HelpRow){kind[i]->name, "", kind[i]->doc, NULL};
+    return i == n ? (HelpRow){0} : (HelpRow){kind[i]->name, "", kind[i]->doc};
 }
 
 static HelpRow device_row(int i)
 {
     int n;
     const char *const *id = device_model_ids(&n);
-    return i == n ? (HelpRow){0} : (HelpRow){id[i], "", "", NULL};
+    return i == n ? (HelpRow){0} : (HelpRow){id[i], "", ""};
 }
 
 static HelpRow parameter_row(int i)
 {
     const ParameterInfo *info = &parameter_info[i];
-    return i == parameters ? (HelpRow){0}
-                           : (HelpRow){info->name, info->suffix, info->doc, NULL};
+    return i == parameters ? (HelpRow){0} : (HelpRow){info->name, info->suffix, info->doc};
 }
 
 static HelpRow metric_row(int i)
@@ -107,7 +101,7 @@ static HelpRow metric_row(int i)
     static const char time_doc[] = "one run, the least of several; what is best without "
                                    "--objective";
     static const HelpRow own[] = {
-        {"flops", "", "operations on floating numbers of one run (programs only)", NULL},
+        {"flops", "", "operations on floating numbers of one run (programs only)"},
         {"bytes", "", "what any kernel must read and write in one run", "B"},
         {0}};
     if (i == 0)
@@ -122,23 +116,22 @@ static HelpRow metric_row(int i)
 static HelpRow code_row(int i)
 {
     static const HelpRow row[] = {
-        {"C", "000", "commands, their options, and tuning", NULL},
-        {"D", "000", "devices, and the processes that run kernels", NULL},
-        {"F", "000", "scripts (.fws): calls, functions, and how they are fused", NULL},
-        {"G", "000", "records of tunings, of which `report` makes pages", NULL},
-        {"H", "000", "heuristic files (.fwh)", NULL},
-        {"J", "000", "problem files (.json): templates, their arguments and goals", NULL},
-        {"L", "000", "kernels that cannot be made of a program, or of one point of it",
-         NULL},
-        {"M", "000", "models, their data sets, and calibration", NULL},
-        {"N", "000", ".npy files", NULL},
-        {"P", "000", "the text of a program: words, syntax and names", NULL},
-        {"Q", "000", "the store of trials, and exchange between stores", NULL},
-        {"R", "000", "references, the interpreter, and the text of derivations", NULL},
-        {"S", "000", "spaces: parameters, their values, and constraints", NULL},
-        {"T", "000", "types and sizes of a program", NULL},
-        {"W", "000", "wisdom files", NULL},
-        {"X", "000", "explorations, recorded spaces, and `replay`", NULL},
+        {"C", "000", "commands, their options, and tuning"},
+        {"D", "000", "devices, and the processes that run kernels"},
+        {"F", "000", "scripts (.fws): calls, functions, and how they are fused"},
+        {"G", "000", "records of tunings, of which `report` makes pages"},
+        {"H", "000", "heuristic files (.fwh)"},
+        {"J", "000", "problem files (.json): templates, their arguments and goals"},
+        {"L", "000", "kernels that cannot be made of a program, or of one point of it"},
+        {"M", "000", "models, their data sets, and calibration"},
+        {"N", "000", ".npy files"},
+        {"P", "000", "the text of a program: words, syntax and names"},
+        {"Q", "000", "the store of trials, and exchange between stores"},
+        {"R", "000", "references, the interpreter, and the text of derivations"},
+        {"S", "000", "spaces: parameters, their values, and constraints"},
+        {"T", "000", "types and sizes of a program"},
+        {"W", "000", "wisdom files"},
+        {"X", "000", "explorations, recorded spaces, and `replay`"},
         {0}};
     return row[i];
 }

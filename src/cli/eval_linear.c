@@ -24,12 +24,6 @@ static double predict_row(const Weights *w, Way way, const Measured *row)
                              : weights_predict(w, row->count, cost);
 }
 
-// The one that predictions on such a device are made with.
-static Way way_used(const Calibration *c)
-{
-    return c->device.is_cpu ? BY_PAPER : c->demands ? BY_DEMANDS : BY_COUNTS;
-}
-
 // In milliseconds, by each way that the measurements allow.
 static json_t *tests_json(const Calibration *c, const Weights w[MODELS])
 {
@@ -58,7 +52,8 @@ int eval_linear(Options *o)
     w[BY_DEMANDS] = w[BY_COUNTS];
     if (c.demands)
         calibrate_overlap(&c, &w[BY_DEMANDS].overlap);
-    Way used = way_used(&c);
+    // The one that predictions on such a device are made with.
+    Way used = c.device.is_cpu ? BY_PAPER : c.demands ? BY_DEMANDS : BY_COUNTS;
     double residuals = used == BY_DEMANDS ? w[used].overlap.rms : w[used].rms;
     json_t *json = json_pack("{s:s, s:i, s:f, s:s, s:o}", "device", c.device.name,
                              "measurements", w->rows, "residuals", residuals, "used",

@@ -174,12 +174,6 @@ static void add_turns(Derivation *d)
         space_add_ints(d->space, "turns", turns, COUNTOF(turns));
 }
 
-// Rows beside a product may be in registers already.
-static bool has_lanes(const Derivation *d)
-{
-    return d->device.shuffle && d->device.lanes == 32 && !d->shape.product;
-}
-
 static void add_join(Derivation *d, Diags *diags)
 {
     space_add_words(d->space, "join", (const char *const[]){"tree", "lanes"}, 2);
@@ -214,7 +208,8 @@ void add_fold_params(Derivation *d, Diags *diags)
     }
     if (shape->rows)
         add_row_params(d, diags);
-    if (shape->rows && has_lanes(d))
+    // Rows beside a product may be in registers already.
+    if (shape->rows && d->device.shuffle && d->device.lanes == 32 && !d->shape.product)
         add_join(d, diags);
     add_banks(d, diags);
     if (shape->scan)

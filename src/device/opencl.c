@@ -501,12 +501,6 @@ static DeviceStatus opencl_fill(Device *device, Mem *mem, unsigned char byte, si
 
 // Programs ----------------------------------------------------------------------------
 
-// NVIDIA's compiler checks local memory itself, and has no error for it but these words.
-static bool says_too_large(const Buf *log)
-{
-    return strstr(log->text, "uses too much shared data") != NULL;
-}
-
 // True if the build log says anything.
 static bool append_build_log(Device *device, cl_program program, Buf *log)
 {
@@ -557,7 +551,10 @@ static DeviceStatus opencl_build(Device *device, const DeviceText *text, Module 
             break;
     }
     succeeds(code, "clBuildProgram", log);
-    return says_too_large(log) ? DEV_OUT_OF_RESOURCES : DEV_BUILD_FAILED;
+    // NVIDIA's compiler checks local memory itself, and has no error for it but these
+    // words.
+    return strstr(log->text, "uses too much shared data") ? DEV_OUT_OF_RESOURCES
+                                                          : DEV_BUILD_FAILED;
 }
 
 static void opencl_module_free(Device *device, Module *module)

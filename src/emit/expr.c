@@ -497,13 +497,6 @@ static bool is_at_computed(const KExpr *e, const void *printer)
     return false;
 }
 
-// Both sides can be evaluated where the condition is in doubt, unless it guards an index.
-static bool has_both_sides(const Printer *p, const KExpr *e)
-{
-    return p->target->doubts && !kexpr_any(e->arg[1], is_at_computed, p) &&
-           !kexpr_any(e->arg[2], is_at_computed, p);
-}
-
 static void put_both_sides(Printer *p, const KExpr *e)
 {
     put_form(p, "fw_select<%t>(%v, [&] { return %v; }, [&] { return %v; })", e->type,
@@ -521,7 +514,10 @@ static void put_side(Printer *p, const KExpr *e, const Type *type)
 
 static void put_select(Printer *p, const KExpr *e, Prec prec)
 {
-    if (has_both_sides(p, e)) {
+    // Both sides can be evaluated where the condition is in doubt, unless it guards an
+    // index.
+    if (p->target->doubts && !kexpr_any(e->arg[1], is_at_computed, p) &&
+        !kexpr_any(e->arg[2], is_at_computed, p)) {
         put_both_sides(p, e);
         return;
     }

@@ -70,11 +70,6 @@ static void note_uses(Stm *stm, void *user)
         add_buffer(uses->arena, &uses->written, stm->buffer);
 }
 
-static int64_t constant_part(const Arith *index)
-{
-    return index->kind == A_SUM || index->kind == A_CONST ? index->value : 0;
-}
-
 static int64_t floor_to(int64_t x, int64_t step)
 {
     return x - ((x % step) + step) % step;
@@ -84,7 +79,8 @@ static int64_t floor_to(int64_t x, int64_t step)
 static Chunk *chunk_of(Vectors *v, const Buffer *buffer, const Arith *index,
                        const Type *type, int *lane)
 {
-    int64_t c = constant_part(index), start = floor_to(c, v->width);
+    int64_t c = index->kind == A_SUM || index->kind == A_CONST ? index->value : 0,
+            start = floor_to(c, v->width);
     if (buffer->space == MEM_PRIVATE || type->kind != T_SCALAR || type->scalar == S_BOOL)
         return NULL;
     const Arith *base = arith_addc(v->pass->ctx, index, -c);

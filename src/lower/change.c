@@ -190,13 +190,6 @@ void gen_change(Lower *l, const Expr *expr, const Env *env, const View *out)
 
 // The verdict -------------------------------------------------------------------------
 
-// What is loaded before all arms is loaded once, and may be stored to by what comes later.
-static bool is_first(const Changes *c, const CellUse *load)
-{
-    return c->once && load->part == NO_PART && load->nloop == 0 &&
-           load->at < c->cells.stores.at[0].at;
-}
-
 // By arms that load and arms that store: the store must be of a later level than the load,
 // or of no earlier one, as an item loads its own cell before it stores it.
 typedef struct {
@@ -212,7 +205,10 @@ static bool find_meetings(Changes *c, ArmOrder *order)
     VEC_EACH_REF(const CellUse *, load, &k->loads)
         VEC_EACH_REF(const CellUse *, store, &k->stores) {
             const Meeting meeting = cells_meeting(k, load, store);
-            const bool first = is_first(c, load);
+            // What is loaded before all arms is loaded once, and may be stored to by what
+            // comes later.
+            const bool first = c->once && load->part == NO_PART && load->nloop == 0 &&
+                               load->at < c->cells.stores.at[0].at;
             asks |= meeting == CELLS_OWN && load->part == NO_PART && !first;
             if (meeting == CELLS_OWN && load->part != NO_PART)
                 order->after[load->part][store->part] = true;

@@ -18,7 +18,6 @@
 // found what a step reads, cells of the state are literals, and no other int is one.
 static bool is_computed(const KExpr *e, const void *none)
 {
-    (void)none;
     return e->kind == K_LITERAL || e->kind == K_VAR;
 }
 

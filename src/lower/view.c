@@ -567,17 +567,12 @@ const KExpr *view_read(Lower *l, const View *view)
 
 // The writing side --------------------------------------------------------------------
 
-// Split and joined arrays have their elements in the same order.
-static bool is_flat(const Expr *expr, const View *out)
-{
-    return (expr->pattern == P_SPLIT || expr->pattern == P_JOIN) && expr->dims == 1 &&
-           out->kind == V_MEM && out->buffer->space == MEM_GLOBAL;
-}
-
 const View *view_inverse(Lower *l, const Expr *expr, const Env *env, const View *out)
 {
     const Type *type = expr->arg[expr->narg - 1]->type;
-    if (is_flat(expr, out))
+    // Split and joined arrays have their elements in the same order.
+    if ((expr->pattern == P_SPLIT || expr->pattern == P_JOIN) && expr->dims == 1 &&
+        out->kind == V_MEM && out->buffer->space == MEM_GLOBAL)
         return view_mem(l, out->buffer, out->offset, type);
     switch (expr->pattern) {
     case P_JOIN: { // written as if split

@@ -198,29 +198,7 @@ static bool bind_values(const Template *t, int i, TemplateArg *arg, Diags *diags
     return true;
 }
 
-static bool bind_args(Template *t, Diags *diags)
-{
-    int buffer = 0;
-    for (int i = 0; i < t->arg.len; i++) {
-        TemplateArg *arg = &t->arg.at[i];
-        if (arg->when && !(arg->when_expr = space_expression(
-                               t->scope, arg_place(t, i, "if"), arg->when, diags)))
-            return false;
-        if (arg->local && !(arg->local_expr = space_expression(
-                                t->scope, arg_place(t, i, "local"), arg->local, diags)))
-            return false;
-        if (!bind_values(t, i, arg, diags))
-            return false;
-        if (template_is_array(arg) && !bind_shape(t, i, arg, diags))
-            return false;
-        arg->buffer = template_is_array(arg) ? buffer++ : -1;
-    }
-    return true;
-}
-
-// Launches ----------------------------------------------------------------------------
-
-// An expression of a launch; true also where there is none.
+// An expression; true also where there is none.
 static bool bind_text(const Template *t, const char *where, const char *key,
                       const char *text, const SpaceExpr **out, Diags *diags)
 {
@@ -228,6 +206,24 @@ static bool bind_text(const Template *t, const char *where, const char *key,
     *out = text ? space_expression(t->scope, place, text, diags) : NULL;
     return !text || *out;
 }
+
+static bool bind_args(Template *t, Diags *diags)
+{
+    int buffer = 0;
+    for (int i = 0; i < t->arg.len; i++) {
+        TemplateArg *arg = &t->arg.at[i];
+        const char *where = arena_printf(t->arena, "arguments[%d]", i);
+        if (!bind_text(t, where, "if", arg->when, &arg->when_expr, diags) ||
+            !bind_text(t, where, "local", arg->local, &arg->local_expr, diags) ||
+            !bind_values(t, i, arg, diags) ||
+            (template_is_array(arg) && !bind_shape(t, i, arg, diags)))
+            return false;
+        arg->buffer = template_is_array(arg) ? buffer++ : -1;
+    }
+    return true;
+}
+
+// Launches ----------------------------------------------------------------------------
 
 static bool bind_list(const Template *t, const char *where, TemplateLaunch *launch, int n,
                       Diags *diags);

@@ -301,10 +301,7 @@ static void copy_job(Loaded *loaded)
     for (int i = 0; i < recipe->nargument; i++) {
         Argument *to = &loaded->argument[i];
         *to = recipe->argument[i];
-        int64_t *shape = NEW_ARRAY(arena, int64_t, to->rank + 1);
-        for (int k = 0; k < to->rank; k++)
-            shape[k] = to->shape[k];
-        to->shape = shape;
+        to->shape = COPY_ARRAY(arena, to->shape, to->rank);
     }
     for (int i = 0; i < job->nlaunch; i++) {
         loaded->launch[i] = moved(&job->launch[i], 0, 0, arena);

@@ -142,7 +142,8 @@ void *arena_alloc(Arena *arena, size_t size)
 
 void *arena_copy(Arena *arena, const void *from, size_t size)
 {
-    return memcpy(arena_raw(arena, size), from, size);
+    void *copy = arena_raw(arena, size);
+    return size ? memcpy(copy, from, size) : copy;
 }
 
 char *arena_strndup(Arena *arena, const char *text, size_t len)

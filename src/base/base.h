@@ -100,9 +100,10 @@ void *shared_at(const SharedBlock *shared);
 // to read or to write; NULL: it cannot, or no shared array begins there. Owner: arena.
 char *shared_path(const void *at, Arena *arena);
 
-#define NEW(arena, T)          ((T *)arena_alloc((arena), sizeof(T)))
-#define NEW_ARRAY(arena, T, n) ((T *)arena_alloc((arena), sizeof(T) * (size_t)(n)))
-#define NEW_RAW(arena, T, n)   ((T *)arena_raw((arena), sizeof(T) * (size_t)(n)))
+#define NEW(arena, T)              ((T *)arena_alloc((arena), sizeof(T)))
+#define NEW_ARRAY(arena, T, n)     ((T *)arena_alloc((arena), sizeof(T) * (size_t)(n)))
+#define NEW_RAW(arena, T, n)       ((T *)arena_raw((arena), sizeof(T) * (size_t)(n)))
+#define COPY_ARRAY(arena, from, n) arena_copy((arena), (from), sizeof *(from) * (size_t)(n))
 // A new object with initial values: NEW_OF(arena, Var, .name = name, .type = type).
 #define NEW_OF(arena, T, ...) ((T *)arena_copy((arena), &(T){__VA_ARGS__}, sizeof(T)))
 

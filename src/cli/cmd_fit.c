@@ -14,8 +14,9 @@ static int *choose_rows(Options *o, const Dataset *data, int *n)
         if (strcmp(data->program_name[p], o->leave_out) == 0)
             left_out = p;
     if (o->leave_out && left_out < 0) {
-        return diag_null(&o->diags, span_none, "C016", "the data have no program `%s`",
-                         o->leave_out);
+        diag_error(&o->diags, span_none, "C016", "the data have no program `%s`",
+                   o->leave_out);
+        return NULL;
     }
     *n = 0;
     for (int i = 0; i < data->n; i++)
@@ -23,9 +24,10 @@ static int *choose_rows(Options *o, const Dataset *data, int *n)
             row[(*n)++] = i;
     if (*n)
         return row;
-    return diag_null(&o->diags, span_none, "C016",
-                     "the data have only the program `%s`, so nothing is left to fit",
-                     o->leave_out);
+    diag_error(&o->diags, span_none, "C016",
+               "the data have only the program `%s`, so nothing is left to fit",
+               o->leave_out);
+    return NULL;
 }
 
 static bool fit_rows(Options *o, const ModelKind *kind, const Dataset *data, const int *row,

@@ -17,12 +17,8 @@ static void tally_value(Tally *t, const KExpr *e);
 static void renew(Tally *t)
 {
     Domain *d = NEW(t->arena, Domain);
-    const Stm **loop = NEW_ARRAY(t->arena, const Stm *, t->loops.len + 1);
-    Guard *guard = NEW_ARRAY(t->arena, Guard, t->guards.len + 1);
-    for (int i = 0; i < t->loops.len; i++)
-        loop[i] = t->loops.at[i];
-    for (int i = 0; i < t->guards.len; i++)
-        guard[i] = t->guards.at[i];
+    const Stm **loop = COPY_ARRAY(t->arena, t->loops.at, t->loops.len);
+    Guard *guard = COPY_ARRAY(t->arena, t->guards.at, t->guards.len);
     *d = (Domain){loop, t->loops.len, guard, t->guards.len, t->halves};
     const Domain *around = t->domain;
     bool same = around && around->nguard == d->nguard; // as scopes nest

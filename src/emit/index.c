@@ -15,10 +15,7 @@ const char *index_type(const Printer *p)
 
 static bool is_size(const Printer *p, const Arith *var)
 {
-    for (int i = 0; p->kernel && i < p->kernel->sizes.len; i++)
-        if (p->kernel->sizes.at[i] == var)
-            return true;
-    return false;
+    return p->kernel && list_has(p->kernel->sizes.at, p->kernel->sizes.len, var);
 }
 
 // In a wide kernel, thread and loop variables are long; sizes and literals are int.
@@ -157,10 +154,7 @@ static void put_terms(Printer *p, ArithTerm *term, int n, int64_t c)
 
 static ArithTerm *terms_of(Printer *p, const Arith *a)
 {
-    ArithTerm *term = NEW_ARRAY(p->arena, ArithTerm, a->n + 1);
-    for (int i = 0; i < a->n; i++)
-        term[i] = a->term[i];
-    return term;
+    return COPY_ARRAY(p->arena, a->term, a->n);
 }
 
 static void put_sum(Printer *p, const Arith *a, Prec prec)

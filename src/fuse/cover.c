@@ -286,9 +286,7 @@ static void add_part(Partition *p, const FoundCover *from, int kept, const int *
     if (!isfinite(s->best.cost))
         return;
     CoverPart part = {.cover = s->best, .kept = kept, .nrefused = nrefused};
-    part.refused = NEW_ARRAY(p->arena, int, nrefused + 1);
-    for (int i = 0; i < nrefused; i++)
-        part.refused[i] = refused[i];
+    part.refused = COPY_ARRAY(p->arena, refused, nrefused);
     // What is kept stands first, so that the next partition keeps it too.
     int at = 0;
     FoundCover ordered = part.cover;
@@ -328,8 +326,7 @@ static void divide(Partition *p, const CoverPart *from)
 static void keep_cover(Partition *p, const FoundCover *found, Cover *out)
 {
     *out = (Cover){.cost = found->cost, .cut = p->cut, .n = found->n};
-    out->unit = NEW_ARRAY(p->arena, int, found->n);
-    memcpy(out->unit, found->unit, (size_t)found->n * sizeof *out->unit);
+    out->unit = COPY_ARRAY(p->arena, found->unit, found->n);
     if (!sort_units(p->solver, out->unit, out->n))
         BUG("a cover in a cycle");
 }

@@ -100,9 +100,7 @@ Expr *expr_lambda(Ir *ir, Param **params, int n, Expr *body)
 {
     Expr *expr = expr_new(ir, E_LAMBDA, span_none);
     expr->nparam = n;
-    expr->params = NEW_ARRAY(ir->arena, Param *, n);
-    for (int i = 0; i < n; i++)
-        expr->params[i] = params[i];
+    expr->params = COPY_ARRAY(ir->arena, params, n);
     return with_args(ir, expr, &body, 1);
 }
 

@@ -99,11 +99,8 @@ static Val fill_at(Interp *in, const InterpView *view, int n)
 static Val partial(Interp *in, const InterpView *view, const int64_t *index, int n)
 {
     InterpView *result = view_new(in, V_PARTIAL, view);
-    int64_t *copy = NEW_ARRAY(in->arena, int64_t, n);
-    for (int i = 0; i < n; i++)
-        copy[i] = index[i];
     result->n = n;
-    result->index = copy;
+    result->index = COPY_ARRAY(in->arena, index, n);
     return (Val){.view = result};
 }
 

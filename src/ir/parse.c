@@ -524,9 +524,7 @@ static void parse_generics(Parser *p, Function *f)
     } while (accept_token(p, TOK_COMMA));
     expect(p, TOK_RBRACKET, " after what is left open");
     f->ngeneric = p->generic.len;
-    f->generic = NEW_ARRAY(arena, OpenName, f->ngeneric);
-    for (int i = 0; i < f->ngeneric; i++)
-        f->generic[i] = p->generic.at[i];
+    f->generic = COPY_ARRAY(arena, p->generic.at, f->ngeneric);
 }
 
 // Their names end with the def.

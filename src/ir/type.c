@@ -72,9 +72,7 @@ const Type *type_open(Arena *arena, const char *name)
 
 const Type *type_tuple(Arena *arena, const Type *const *item, int n)
 {
-    const Type **copy = NEW_ARRAY(arena, const Type *, n);
-    for (int i = 0; i < n; i++)
-        copy[i] = item[i];
+    const Type **copy = COPY_ARRAY(arena, item, n);
     Type *type = NEW_OF(arena, Type, .kind = T_TUPLE, .n = n, .item = copy);
     for (int i = 0; i < n; i++)
         if (__builtin_add_overflow(type->leaves, type_leaves(item[i]), &type->leaves))

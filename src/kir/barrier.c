@@ -60,10 +60,7 @@ static int intern_access(Flow *f, const Access *access)
     VEC_PUSH(f->arena, &f->accesses, *access);
     Access *last = &f->accesses.at[f->accesses.len - 1];
     last->nloop = f->loops.len;
-    const Stm **loops = NEW_ARRAY(f->arena, const Stm *, f->loops.len);
-    for (int i = 0; i < f->loops.len; i++)
-        loops[i] = f->loops.at[i];
-    last->loops = loops;
+    last->loops = COPY_ARRAY(f->arena, f->loops.at, f->loops.len);
     return f->accesses.len - 1;
 }
 
@@ -143,9 +140,7 @@ typedef uint64_t *Set;
 
 static Set set_copy(Flow *f, const uint64_t *from)
 {
-    Set set = NEW_ARRAY(f->arena, uint64_t, f->words);
-    memcpy(set, from, sizeof *set * (size_t)f->words);
-    return set;
+    return COPY_ARRAY(f->arena, from, f->words);
 }
 
 static void set_join(const Flow *f, Set set, const uint64_t *other)

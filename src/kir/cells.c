@@ -26,9 +26,7 @@ const CellArray *cells_array(const Cells *k, const Buffer *buffer)
 static void touch(Cells *k, CellUses *list, const CellArray *array, const Arith *index,
                   const Type *type, const Side *side)
 {
-    const Stm **loops = NEW_ARRAY(k->arena, const Stm *, k->loops.len + 1);
-    for (int i = 0; i < k->loops.len; i++)
-        loops[i] = k->loops.at[i];
+    const Stm **loops = COPY_ARRAY(k->arena, k->loops.at, k->loops.len);
     k->unknown |= type->kind == T_VECTOR;
     VEC_PUSH(
         k->arena, list,

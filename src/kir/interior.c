@@ -126,12 +126,8 @@ static const Arith *inside_choice(InteriorSplit *s, const Arith *a, const Arith 
 // Is it the same for all items: a number of iterations only?
 static bool is_of_loops(const InteriorSplit *s, const Arith *a)
 {
-    if (a->kind == A_VAR) {
-        for (int i = 0; i < s->niter; i++)
-            if (s->iter[i] == a)
-                return true;
-        return false;
-    }
+    if (a->kind == A_VAR)
+        return list_has(s->iter, s->niter, a);
     for (int i = 0; i < a->n; i++)
         if (!is_of_loops(s, a->term[i].arg))
             return false;

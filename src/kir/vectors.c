@@ -251,9 +251,7 @@ static const KExpr *vector_value(Vectors *v, const Chunk *chunk, const Type *sca
     const KExpr *whole = whole_vector(chunk->value, v->width);
     if (whole)
         return whole;
-    const KExpr **arg = NEW_ARRAY(v->pass->arena, const KExpr *, v->width);
-    for (int i = 0; i < v->width; i++)
-        arg[i] = chunk->value[i];
+    const KExpr **arg = COPY_ARRAY(v->pass->arena, chunk->value, v->width);
     return NEW_OF(v->pass->arena, KExpr, .kind = K_VECTOR,
                   .type = type_vector(scalar->scalar, v->width), .n = v->width, .arg = arg);
 }

@@ -18,10 +18,8 @@ static KExpr *k_new(Lower *l, KExprKind kind, const Type *type)
 static KExpr *k_of(Lower *l, KExprKind kind, const Type *type, const KExpr *const *arg,
                    int n)
 {
-    const KExpr **copy = NEW_ARRAY(l->arena, const KExpr *, n);
-    memcpy(copy, arg, (size_t)n * sizeof *copy);
     KExpr *k = k_new(l, kind, type);
-    k->arg = copy;
+    k->arg = COPY_ARRAY(l->arena, arg, n);
     k->n = n;
     return k;
 }

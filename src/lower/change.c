@@ -359,10 +359,7 @@ static bool does_more(const Stm *stm, const void *of)
 
 static bool is_in(const CellUse *store, const Stm *loop)
 {
-    for (int i = 0; i < store->nloop; i++)
-        if (store->loops[i] == loop)
-            return true;
-    return false;
+    return list_has(store->loops, store->nloop, loop);
 }
 
 // The range that the arms of a level need in all loops of a map.

@@ -73,10 +73,7 @@ bool view_is_known(const View *view, int64_t *value)
 const View *view_tuple(Lower *l, const Type *type, const View *const *item)
 {
     View *view = view_new(l, V_TUPLE, type, NULL);
-    int n = type_tuple_of(type)->n;
-    const View **copy = NEW_ARRAY(l->arena, const View *, n);
-    memcpy(copy, item, (size_t)n * sizeof *copy);
-    view->item = copy;
+    view->item = COPY_ARRAY(l->arena, item, type_tuple_of(type)->n);
     return view;
 }
 

@@ -171,10 +171,7 @@ typedef struct {
 
 static bool is_own(const OwnNames *own, const Param *param)
 {
-    for (int i = 0; i < own->n; i++)
-        if (own->at[i] == param)
-            return true;
-    return false;
+    return list_has(own->at, own->n, param);
 }
 
 static bool is_matrix(const Expr *expr, const void *none)

@@ -84,8 +84,7 @@ static const void *nudged(const RunnerBuffer *buffer, Arena *arena)
 ProblemData *nudged_data(const ProblemData *data, Arena *arena)
 {
     ProblemData *other = arena_copy(arena, data, sizeof(ProblemData));
-    other->buffer = NEW_ARRAY(arena, RunnerBuffer, data->nbuffer);
-    memcpy(other->buffer, data->buffer, (size_t)data->nbuffer * sizeof *data->buffer);
+    other->buffer = COPY_ARRAY(arena, data->buffer, data->nbuffer);
     for (int i = 0; i < data->ninput; i++)
         if (scalar_info[data->buffer[i].scalar].floating)
             other->buffer[i].init = nudged(&data->buffer[i], arena);

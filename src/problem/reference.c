@@ -136,8 +136,7 @@ static void bind_layout(const ProblemData *data, const Unit *unit, const Layout 
     JobLaunch *launch = NEW_ARRAY(arena, JobLaunch, MAX(job->nlaunch, 1));
     for (int i = 0; i < job->nlaunch; i++) {
         const Kernel *kernel = unit->launches.at[i].kernel;
-        JobArg *arg = NEW_ARRAY(arena, JobArg, MAX(job->launch[i].narg, 1));
-        memcpy(arg, job->launch[i].arg, (size_t)job->launch[i].narg * sizeof *arg);
+        JobArg *arg = COPY_ARRAY(arena, job->launch[i].arg, job->launch[i].narg);
         for (int k = 0; k < kernel->params.len; k++) {
             if (arg[k].buffer >= data->nbuffer)
                 arg[k].buffer += layout->n - data->nbuffer;
@@ -480,8 +479,7 @@ static bool settle_strict(const Problem *problem, ProblemData *data, RefSite *si
                           Arena *arena, Diags *diags)
 {
     ProblemData *values = arena_copy(arena, data, sizeof(ProblemData));
-    values->buffer = NEW_ARRAY(arena, RunnerBuffer, data->nbuffer);
-    memcpy(values->buffer, data->buffer, (size_t)data->nbuffer * sizeof *data->buffer);
+    values->buffer = COPY_ARRAY(arena, data->buffer, data->nbuffer);
     if (!run_plain(problem, AS_KERNELS, &values, 1, false, site, arena, diags))
         return false;
     double far = outputs_differ(data, outputs_of(values, arena), COMPARE_OUTSIDE);

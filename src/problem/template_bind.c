@@ -25,17 +25,12 @@ static bool bind_sizes(Problem *problem, Diags *diags)
 {
     Template *t = problem->template;
     ARRAY_EACH_REF(const Binding *, given, problem->binding, problem->nbinding) {
-        int i = 0;
-        while (i < t->size.len && strcmp(t->size.at[i].name, given->name) != 0)
-            i++;
-        if (i == t->size.len)
+        const int i = FIND(t->size.at, t->size.len, name, given->name);
+        if (i < 0)
             return no_size(t, given->name, diags);
         t->size.at[i].value = given->value;
     }
-    Binding *all = NEW_ARRAY(t->arena, Binding, MAX(t->size.len, 1));
-    for (int i = 0; i < t->size.len; i++)
-        all[i] = t->size.at[i];
-    problem->binding = all;
+    problem->binding = COPY_ARRAY(t->arena, t->size.at, t->size.len);
     problem->nbinding = t->size.len;
     return true;
 }

@@ -118,9 +118,7 @@ void path_print(Buf *out, const Path *path)
 static Expr *shallow(Ir *ir, const Expr *expr)
 {
     Expr *copy = arena_copy(ir->arena, expr, sizeof(Expr));
-    copy->arg = NEW_ARRAY(ir->arena, Expr *, expr->narg);
-    for (int i = 0; i < expr->narg; i++)
-        copy->arg[i] = expr->arg[i];
+    copy->arg = COPY_ARRAY(ir->arena, expr->arg, expr->narg);
     return copy;
 }
 

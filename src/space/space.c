@@ -82,9 +82,7 @@ static int add_param(Space *space, const char *name, const double *value,
 
 int space_add(Space *space, const char *name, const double *value, int n)
 {
-    double *copy = NEW_ARRAY(space->arena, double, MAX(n, 1));
-    for (int i = 0; i < n; i++)
-        copy[i] = value[i];
+    double *copy = COPY_ARRAY(space->arena, value, n);
     return add_param(space, name, copy, NULL, copy, n);
 }
 
@@ -99,9 +97,7 @@ int space_add_ints(Space *space, const char *name, const int64_t *value, int n)
 void space_write_as(Space *space, int param, const char *form)
 {
     SpaceParam *p = &space->param[param].shown;
-    char *copy = NEW_ARRAY(space->arena, char, MAX(p->n, 1));
-    memcpy(copy, form, (size_t)p->n);
-    p->form = copy;
+    p->form = COPY_ARRAY(space->arena, form, p->n);
 }
 
 int space_add_words(Space *space, const char *name, const char *const *word, int n)
@@ -133,8 +129,7 @@ Space *space_like(const Space *space)
 
 Constraint constraint_of(Space *space, const Code *code, int n)
 {
-    Code *copy = NEW_ARRAY(space->arena, Code, n);
-    memcpy(copy, code, sizeof *copy * (size_t)n);
+    Code *copy = COPY_ARRAY(space->arena, code, n);
     Constraint constraint = {.code = copy, .ncode = n, .text = space->texts.len};
     for (int i = 0; i < n; i++)
         if (code[i].op == OP_PARAM)

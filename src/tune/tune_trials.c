@@ -135,10 +135,7 @@ static bool exchanges(const Tune *t)
 
 const double *tune_samples(Tune *t, const double *sample, int n)
 {
-    double *copy = NEW_ARRAY(t->arena, double, MAX(n, 1));
-    for (int i = 0; i < n; i++)
-        copy[i] = sample[i];
-    return copy;
+    return COPY_ARRAY(t->arena, sample, n);
 }
 
 static const char *first_line(Tune *t, const char *log)

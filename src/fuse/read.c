@@ -440,8 +440,8 @@ static bool read_script(Script *script, const Binding *size, int nsize, Diags *d
 {
     Draft draft = {0};
     ScriptReader r = {.script = script, .draft = &draft, .diags = diags};
-    Source *library = NEW(script->arena, Source);
-    *library = (Source){"<library>", fuse_library, strlen(fuse_library)};
+    Source *library =
+        NEW_OF(script->arena, Source, "<library>", fuse_library, strlen(fuse_library));
     if (!read_text(&r, library))
         return false;
     r.size = size;

@@ -668,9 +668,7 @@ Program *ir_parse(Ir *ir, const Source *source, Diags *diags)
     int errors = diags->errors;
     if (source->len > TEXT_MAX)
         return diag_null(diags, span_none, "P017", "%s is longer than 1 MiB", source->name);
-    Program *program = NEW(ir->arena, Program);
-    program->ir = ir;
-    program->source = source;
+    Program *program = NEW_OF(ir->arena, Program, .ir = ir, .source = source);
     Parser p = {.ir = ir, .diags = diags, .program = program};
     p.by_name = (Map){.arena = ir->arena};
     p.token = lex(ir->arena, source, diags);

@@ -104,8 +104,7 @@ static Touches *touches_of(Jam *jam, const Stm *stm)
     Key key = {stm, NULL, NULL};
     int entry = table_find(&jam->table, key);
     if (entry < 0) {
-        Touches *touches = NEW(jam->arena, Touches);
-        touches->stm = stm;
+        Touches *touches = NEW_OF(jam->arena, Touches, .stm = stm);
         touch_stm(jam, touches, stm);
         entry = table_push(&jam->table, key, jam->touches.len);
         VEC_PUSH(jam->arena, &jam->touches, touches);

@@ -123,8 +123,7 @@ static const View *name_elements(Lower *l, const View *view, const Param *param,
 {
     if (readers_of(body, param) < 2)
         return view;
-    View *named = NEW(l->arena, View);
-    *named = *view;
+    View *named = arena_copy(l->arena, view, sizeof(View));
     named->elements = NEW_OF(l->arena, NamedElements, .name = param->name);
     return named;
 }

@@ -362,11 +362,8 @@ static const char *output_name(const Lower *l)
 Unit *lower(const Program *program, Expr *body, const KernelOptions *options, Arena *arena,
             Diags *diags)
 {
-    Unit *unit = NEW(arena, Unit);
-    unit->ir = program->ir;
-    unit->arena = arena;
-    unit->program = program;
-    unit->wide_sums = options->wide_sums;
+    Unit *unit = NEW_OF(arena, Unit, .ir = program->ir, .arena = arena, .program = program,
+                        .wide_sums = options->wide_sums);
     Lower l = {.ir = program->ir,
                .ctx = program->ir->arith,
                .arena = arena,

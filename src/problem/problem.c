@@ -10,9 +10,7 @@
 Problem *problem_new(const char *name, const char *text, size_t len)
 {
     Ir *ir = ir_new();
-    Problem *problem = NEW(ir->arena, Problem);
-    problem->ir = ir;
-    problem->arena = ir->arena;
+    Problem *problem = NEW_OF(ir->arena, Problem, .ir = ir, .arena = ir->arena);
     problem->source.name = arena_strdup(ir->arena, name);
     problem->source.text = arena_strndup(ir->arena, text, len);
     problem->source.len = len;

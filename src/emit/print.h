@@ -151,6 +151,5 @@ void put_opencl_start(Printer *p,
 void put_cuda_start(Printer *p, const Kernel *kernel);
 void put_c_start(Printer *p, const Kernel *kernel);
 void put_kernel(Printer *p, const Kernel *kernel);
-void put_statements(Printer *p, const Block *block, int from, int to);
 
 #endif

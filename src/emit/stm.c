@@ -703,21 +703,16 @@ static void put_places(Printer *p, const Stm *key, const Stm *update)
     put_line(p, "}");
 }
 
-void put_statements(Printer *p, const Block *block, int from, int to)
+static void put_block(Printer *p, const Block *block)
 {
-    for (int i = from; i < to; i++) {
-        const Stm *stm = block->at[i], *next = i + 1 < to ? block->at[i + 1] : NULL;
+    for (int i = 0; i < block->len; i++) {
+        const Stm *stm = block->at[i], *next = i + 1 < block->len ? block->at[i + 1] : NULL;
         const bool key = p->target->doubts && stm->kind == ST_INT && stm->extent;
         if (key && next && next->kind == ST_IF)
             put_places(p, stm, block->at[++i]);
         else
             put_stm(p, stm);
     }
-}
-
-static void put_block(Printer *p, const Block *block)
-{
-    put_statements(p, block, 0, block->len);
 }
 
 // Kernels -----------------------------------------------------------------------------

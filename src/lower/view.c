@@ -237,12 +237,10 @@ static const View *view_later(Lower *l, const View *src, const Type *type,
 }
 
 // An element that is there only where the conditions hold.
-static const View *elem_behind(Lower *l, const Arith *const *cond, int n, const View *src,
+static const View *elem_behind(Lower *l, const Arith *const cond[2], const View *src,
                                const Arith *index)
 {
-    bool there = true;
-    for (int i = 0; i < n; i++)
-        there = there && arith_nonneg(l->ctx, cond[i]);
+    const bool there = arith_nonneg(l->ctx, cond[0]) && arith_nonneg(l->ctx, cond[1]);
     return there || is_plain(src) ? view_elem(l, src, index)
                                   : view_later(l, src, src->type->elem, index, 0);
 }
@@ -274,7 +272,7 @@ static const View *at_pad(Lower *l, const View *view, const Arith *index)
     PadMode mode = view->expr->mode;
     bool constant = mode == PAD_CONSTANT;
     const Arith *cond[] = {i, arith_sub(l->ctx, arith_addc(l->ctx, len, -1), i)};
-    const View *src = constant ? elem_behind(l, cond, 2, view->src, i)
+    const View *src = constant ? elem_behind(l, cond, view->src, i)
                                : view_elem(l, view->src, boundary(l, mode, i, len));
     if (view->dims > 1)
         src = rest_of(l, view, src, 2);

@@ -41,8 +41,10 @@ static HelpRow word_row(int i)
          "a size that kernels take as an argument: `size N generic 1..65536`; without it, "
          "-s N=1:65536 is the same"},
         {"range", "",
-         "-s N=1024:16384 stands for all of these sizes: tune finds a few kernels that take N "
-         "as an argument, and a rule that chooses; a budget of time is for all of it, one of "
+         "-s N=1024:16384 stands for all of these sizes: tune finds a few kernels that "
+         "take N "
+         "as an argument, and a rule that chooses; a budget of time is for all of it, one "
+         "of "
          "trials (default 60t) for each of the sizes that are tuned"},
         {"multiple", "", "what values a generic size has: `1..65536 multiple 4`"},
         {"fun", "", "declares a function: `fun f(x: float): float = 2*x`"},

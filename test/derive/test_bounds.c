@@ -350,6 +350,27 @@ static void test_overflowing_terms(void **state)
     judged_close(&j);
 }
 
+// A key whose row and column are both in doubt stands for the nearest rows and columns, and
+// for no places between.
+static void test_keys_of_rows(void **state)
+{
+    (void)state;
+    enum { LENGTH = 40, ROW = 10 };
+    Judged j;
+    judged_text(
+        &j,
+        "size N\ndef f(a: [N]float): [N*N]int = reduceBy(N * N, +, 0, a |> map(\\x -> "
+        "let y = int(rint(x / 3.0 * 3.0 - x + 10.5)) in (y * N + y, 1)))\n",
+        LENGTH, 0);
+    const RunnerBuffer *out = &j.data->buffer[j.data->ninput];
+    const int *bound = (const void *)out->bound;
+    for (int i = 0; i < LENGTH * LENGTH; i++) {
+        const bool near = abs(i / LENGTH - ROW) <= 1 && abs(i % LENGTH - ROW) <= 1;
+        assert_int_equal(bound[i] != 0, near);
+    }
+    judged_close(&j);
+}
+
 static float squared(float x)
 {
     volatile float z = x * 1e19f, large = z * z * 5;
@@ -491,12 +512,17 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], WORKER_COMMAND) == 0)
         return worker_main(argc, argv);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_device),           cmocka_unit_test(test_any_order),
-        cmocka_unit_test(test_no_number),        cmocka_unit_test(test_conversions),
-        cmocka_unit_test(test_wide_sums),        cmocka_unit_test(test_wide_steps),
-        cmocka_unit_test(test_preludes),         cmocka_unit_test(test_denormals),
-        cmocka_unit_test(test_product_terms),    cmocka_unit_test(test_overflowing_terms),
-        cmocka_unit_test(test_overflowing_steps)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_device),
+                                       cmocka_unit_test(test_any_order),
+                                       cmocka_unit_test(test_no_number),
+                                       cmocka_unit_test(test_conversions),
+                                       cmocka_unit_test(test_wide_sums),
+                                       cmocka_unit_test(test_wide_steps),
+                                       cmocka_unit_test(test_preludes),
+                                       cmocka_unit_test(test_denormals),
+                                       cmocka_unit_test(test_product_terms),
+                                       cmocka_unit_test(test_overflowing_terms),
+                                       cmocka_unit_test(test_overflowing_steps),
+                                       cmocka_unit_test(test_keys_of_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,7 +226,8 @@ static bool shares_row(const DeriveWalk *w, const Expr *map)
            (!w->rows && w->strips && !columns && !walks_lines(chain_map(map)));
 }
 
-static void derive_rows(DeriveWalk *w, Path at, int depth)
+// given: rows that are read again are copied to where the group holds what it makes.
+static void derive_rows(DeriveWalk *w, Path at, int depth, bool given)
 {
     const bool strips = in_strips(w, chain_map(walk_node(w, at)));
     for (int64_t d = depth - 1; d >= 0; d--) {
@@ -234,7 +235,7 @@ static void derive_rows(DeriveWalk *w, Path at, int depth)
             at = rows_beside(w, at);
         if (walk_node(w, at)->pattern == P_MAP)
             walk_apply(w, w->rows || strips ? RULE_MAP_WRG : RULE_MAP_GLB, at, &d, 1);
-        if (d == 0 && w->rows && w->hold)
+        if (d == 0 && w->rows && given)
             walk_apply_plain(w, RULE_NAME_ROWS, at);
         const Param *row = w->deep ? NULL : walk_node(w, at)->fun->params[0];
         at = walk_below(w, at, CHILD_FUN);
@@ -253,9 +254,11 @@ bool derive_chain(DeriveWalk *w, Path at)
     if (depth) {
         const bool held = chain_holds(map), steps = chain_scans_rows(map);
         const bool fits = chain_scan_bytes(map) <= w->room;
-        w->hold = held || (hold && (rows || !steps) && chain_bytes(map) <= w->room);
+        const bool given =
+            copies_given(map) || (hold && (rows || !steps) && chain_bytes(map) <= w->room);
+        w->hold = held || given;
         w->rows = fits && (held || steps || shares_row(w, map));
-        derive_rows(w, at, depth);
+        derive_rows(w, at, depth, given);
     }
     w->rows = rows;
     w->hold = hold;

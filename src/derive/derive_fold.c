@@ -46,18 +46,24 @@ static void constrain_rows(Derivation *d, bool together, Diags *diags)
               bytes.text, (long long)fold_room(d));
 }
 
+// What a group has of a row at least, and with what it may hold beside that.
+static void print_held(const Derivation *d, Buf *bytes)
+{
+    const int64_t must = d->shape.scan_bytes, more = d->shape.row_bytes - must;
+    buf_printf(bytes, "%lld", (long long)must);
+    if (more > 0)
+        buf_printf(bytes, " + (hold == 'local') * %lld", (long long)more);
+}
+
 // Where steps of loops leave no room for what more items need, few share them.
 static void constrain_steps(Derivation *d, Diags *diags)
 {
     enum { FEW = 256 };
-    const int64_t room = fold_room(d), must = d->shape.scan_bytes;
-    AutoBuf held = buf_new();
-    if (d->shape.row_bytes > must)
-        buf_printf(&held, " + (hold == 'local') * %lld",
-                   (long long)(d->shape.row_bytes - must));
+    AutoBuf bytes = buf_new();
+    print_held(d, &bytes);
     if (d->shape.steps_words)
-        constrain(d, diags, "fold == 'item' or lx * ly <= %d or ly * (%lld%s) <= %lld", FEW,
-                  (long long)must, held.text, (long long)(room - d->shape.steps_words));
+        constrain(d, diags, "fold == 'item' or lx * ly <= %d or ly * (%s) <= %lld", FEW,
+                  bytes.text, (long long)(fold_room(d) - d->shape.steps_words));
 }
 
 static void add_row_params(Derivation *d, Diags *diags)
@@ -184,12 +190,13 @@ static void add_join(Derivation *d, Diags *diags)
 static void add_banks(Derivation *d, Diags *diags)
 {
     enum { WORDS = 2 }; // of the shortest rows, to which one is added
+    AutoBuf bytes = buf_new();
     if (d->device.is_cpu || !d->shape.held_rows)
         return;
     space_add_words(d->space, "banks", (const char *const[]){"dense", "apart"}, 2);
-    constrain(d, diags, "banks == 'dense' or ly * %lld <= %lld",
-              (long long)d->shape.scan_bytes * (WORDS + 1) / WORDS,
-              (long long)fold_room(d));
+    print_held(d, &bytes);
+    constrain(d, diags, "banks == 'dense' or ly * (%s) * %d <= %lld", bytes.text, WORDS + 1,
+              (long long)fold_room(d) * WORDS);
 }
 
 void add_fold_params(Derivation *d, Diags *diags)

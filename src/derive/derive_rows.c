@@ -470,7 +470,7 @@ static bool hold_in_group(DeriveWalk *w, Path at)
     const Path list = derive_joined(w, at), body = walk_below(w, list, CHILD_FUN);
     const Expr *map = settle_arrays(w, body) ? walk_node(w, list) : NULL;
     const bool held = map && chain_depth(map) == 1 && shared_stage(map) < 0 &&
-                      chain_bytes(map) <= w->room;
+                      chain_scan_bytes(map) <= w->room;
     w->listed |= held && list.n > at.n;
     return rewriter_end(&w->r, &before, held);
 }

@@ -47,7 +47,10 @@ bool chain_scans_rows(const Expr *map); // does the function of a chain give suc
 // are the group's, which holds them.
 bool holds_arrays(const Expr *body);
 bool chain_holds(const Expr *map); // does the function of a chain?
-bool is_name(const Expr *expr);    // or a component of what has a name
+// Does it, and no step of a loop read a part of its own of what the map is given? Then that
+// is held, too.
+bool copies_given(const Expr *map);
+bool is_name(const Expr *expr); // or a component of what has a name
 // Do items of a group that holds arrays fold a row of one each, which lies in the banks of
 // every other one?
 bool reads_held_rows(const Expr *map);
@@ -88,7 +91,7 @@ int64_t shared_fold_bytes(const Expr *expr); // of a fold's result; 0: items do 
 // part of it would make all of that again.
 const Expr *lone_scan(const Expr *expr);
 int64_t scan_row_length(const Expr *map); // of prefixes of rows; 0: it is no map of them
-// What a group must have in local memory, whether it holds what it makes or not.
+// What a group must have in local memory, whether it holds what it is given or not.
 int64_t chain_scan_bytes(const Expr *map);
 enum { SCAN_MORE = 1200 }; // elements more of a prefix by up to 256 items
 

@@ -319,6 +319,15 @@ static const struct {
     {"def p(x: [999][70]float, k: [70][70]float) = map(\\r -> iterate(3, \\d -> array(70, "
      "\\j -> reduce(max, 0, array(70, \\i -> d[i] + k[i][j]))), r), x)",
      RULE_ITERATE_ROWS},
+    // Few states: a group takes all steps, and reads what a step is given where it lies.
+    {"def p(x: [999][3000][40]float, k: [40][40]float) = map(\\e -> (iterate(2999, \\d t "
+     "-> "
+     "(array(40, \\j -> e[t][j] + reduce(max, 0, array(40, \\i -> d[i] + k[i][j]))), t + "
+     "1), (e[0], 1))).0, x)",
+     RULE_NAME_ARRAY},
+    {"def p(x: [999][300][30]float) = map(\\e -> (iterate(299, \\d t -> (array(30, \\j -> "
+     "d[j] + d[max(j - 1, 0)] * e[t][j]), t + 1), (e[0], 1))).0[29], x)",
+     RULE_NAME_ARRAY},
     {"def p(q, k, v: [4][4096][64]float) = map(\\q k v -> array(4096, \\i -> let z = "
      "array(64, \\w -> reduce(+, 0, map(*, zip(q[i], k[max(i + w - 63, 0)])))) in let p = "
      "map(exp, z) in let s = reduce(+, 0, p) in array(64, \\d -> reduce(+, 0, array(64, "

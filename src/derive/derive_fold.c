@@ -459,10 +459,11 @@ static void fold_plain_parts(const Derivation *d, Point *point)
     }
     space_set(d->space, point, "fold", "group");
     // (H200, ten programs with elements of 512 to 1,024 numbers: with eight or sixteen an
-    // item up to 2.1 times as fast as with four, with sixteen 1.7 times as slow for one.)
+    // item up to 2.1 times as fast as with four, with sixteen 1.7 times as slow for one. By
+    // an estimate, loops of 24 to 64 states: with two an item 0.6 to 1.2 of the time.)
     space_set(d->space, point, "banks", "apart");
     if (d->shape.held)
-        set_row_items(d, point, 8);
+        set_row_items(d, point, d->shape.row <= INNER_MOST ? 2 : 8);
     else if (d->shape.rows && d->shape.row < 512 && !d->shape.near)
         set_row_items(d, point, joins_lanes(d) ? 16 : 2);
     // An item reads neighbours, which lie far apart for the others.

@@ -328,6 +328,11 @@ static const struct {
     {"def p(x: [999][300][30]float) = map(\\e -> (iterate(299, \\d t -> (array(30, \\j -> "
      "d[j] + d[max(j - 1, 0)] * e[t][j]), t + 1), (e[0], 1))).0[29], x)",
      RULE_NAME_ARRAY},
+    // Few rows of them, too, where an item would fold much for each step.
+    {"def p(x: [999][32]float, k: [32][32]float) = map(\\r -> iterate(100, \\d -> "
+     "array(32, "
+     "\\j -> reduce(max, 0, array(32, \\i -> d[i] + k[i][j]))), r), x)",
+     RULE_NAME_ARRAY},
     {"def p(q, k, v: [4][4096][64]float) = map(\\q k v -> array(4096, \\i -> let z = "
      "array(64, \\w -> reduce(+, 0, map(*, zip(q[i], k[max(i + w - 63, 0)])))) in let p = "
      "map(exp, z) in let s = reduce(+, 0, p) in array(64, \\d -> reduce(+, 0, array(64, "

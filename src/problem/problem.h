@@ -314,7 +314,7 @@ int reference_more(const Problem *problem, uint64_t seed, int n,
 const char *workplace_folder(Arena *arena);
 
 // Version of the code generator: trials of another one are not comparable.
-#define CODEGEN_VERSION FW_VERSION "-76"
+#define CODEGEN_VERSION FW_VERSION "-77"
 // Version of stored trials, which are comparable only if one rule says what is right, too.
 #define TRIAL_VERSION CODEGEN_VERSION "." CHECK_VERSION
 // Version of trials that were compared within one tolerance, because there was no time for

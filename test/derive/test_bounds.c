@@ -350,6 +350,23 @@ static void test_overflowing_terms(void **state)
     judged_close(&j);
 }
 
+// 0 divided by what vanishes in the program's own types is no number there.
+static void test_vanishing_divisors(void **state)
+{
+    (void)state;
+    Judged j;
+    judged_text(&j,
+                "size N\ndef f(a: [N]float) = a |> map(\\x -> "
+                "let w = exp(-90 * x) in 0 * w / w)\n",
+                100, 0);
+    const RunnerBuffer *out = &j.data->buffer[j.data->ninput];
+    const float *x = j.data->buffer[0].init;
+    for (int i = 0; i < 100; i++)
+        assert_true(x[i] > 1.17f ? isinf(out->bound[i])
+                                 : x[i] > 0.9f || out->bound[i] == 0);
+    judged_close(&j);
+}
+
 // A key whose row and column are both in doubt stands for the nearest rows and columns, and
 // for no places between.
 static void test_keys_of_rows(void **state)
@@ -523,6 +540,7 @@ int main(int argc, char **argv)
                                        cmocka_unit_test(test_product_terms),
                                        cmocka_unit_test(test_overflowing_terms),
                                        cmocka_unit_test(test_overflowing_steps),
-                                       cmocka_unit_test(test_keys_of_rows)};
+                                       cmocka_unit_test(test_keys_of_rows),
+                                       cmocka_unit_test(test_vanishing_divisors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

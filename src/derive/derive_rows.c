@@ -571,8 +571,7 @@ void derive_stages_of_rows(DeriveWalk *w, Path at)
     }
 }
 
-// Stages over the same rows
-// -----------------------------------------------------------------
+// Stages over the same rows --------------------------------------------------------------
 
 // How often the elements that a map is given are, or have, an element of what a param
 // names.

@@ -42,10 +42,8 @@ static HelpRow word_row(int i)
          "-s N=1:65536 is the same"},
         {"range", "",
          "-s N=1024:16384 stands for all of these sizes: tune finds a few kernels that "
-         "take N "
-         "as an argument, and a rule that chooses; a budget of time is for all of it, one "
-         "of "
-         "trials (default 60t) for each of the sizes that are tuned"},
+         "take N as an argument, and a rule that chooses; a budget of time is for all of "
+         "it, one of trials (default 60t) for each of the sizes that are tuned"},
         {"multiple", "", "what values a generic size has: `1..65536 multiple 4`"},
         {"fun", "", "declares a function: `fun f(x: float): float = 2*x`"},
         {"def", "", "declares the program: `def p(a: [N]float): [N]float = map(f, a)`"},

@@ -134,7 +134,7 @@ static bool stream_loop(DeriveWalk *w, Path at, int64_t steps)
     return true;
 }
 
-// Of a loop whose step has loops it is these whose steps share kernels.
+// If the step of a loop has loops itself, their steps share kernels, and its own do not.
 static bool fuse_steps(DeriveWalk *w, Path at)
 {
     return w->fused > 1 && !has_loop(walk_node(w, at)->fun->arg[0]) &&

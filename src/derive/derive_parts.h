@@ -27,7 +27,7 @@ typedef struct {
 // What the program is made of, found once: it decides which parameters there are.
 typedef struct {
     const Program *program;
-    TextOf text_of;         // the device
+    TextOf text_of;         // what a text for the device writes out
     bool lowered;           // it says itself which threads do what
     int dims;               // most dimensions of one nest
     bool rectangular;       // some nest is one map over all its dimensions

@@ -279,6 +279,13 @@ bool expr_is_op(const Expr *expr, Op op)
     return expr->kind == E_OP && expr->op == op;
 }
 
+Scalar expr_converted(const Expr *e)
+{
+    return expr_is_op(e, OP_FLOAT) && e->arg[0]->type->kind == T_SCALAR
+               ? e->arg[0]->type->scalar
+               : S_FLOAT;
+}
+
 bool expr_is(const Expr *expr, Pattern pattern)
 {
     return expr->kind == E_PATTERN && expr->pattern == pattern;

@@ -52,6 +52,7 @@ typedef struct {
 extern const ScalarInfo scalar_info[SCALARS];
 // In which the values of a type are folded by key: processors update no less than 4 bytes.
 Scalar scalar_word(Scalar scalar);
+bool scalar_is_short(Scalar scalar); // a floating type of 2 bytes?
 
 // Operations and patterns ----------------------------------------------------------
 
@@ -358,6 +359,8 @@ Expr *expr_project(Expr *expr);
 bool expr_is(const Expr *expr, Pattern pattern);          // in any number of dimensions
 bool expr_in_group(const Expr *expr, PatternGroup group); // is it a pattern of that group?
 bool expr_is_op(const Expr *expr, Op op);
+// What a conversion to float is of; S_FLOAT: it is none.
+Scalar expr_converted(const Expr *e);
 bool expr_is_use(const Expr *expr, const void *param);
 bool expr_is_at(const Expr *expr, const void *none);  // an element of an array
 bool expr_binds(const Expr *expr, const void *param); // a let or a lambda

@@ -21,6 +21,11 @@ const ScalarInfo scalar_info[SCALARS] = {
 #undef SCALAR
 };
 
+bool scalar_is_short(Scalar scalar)
+{
+    return scalar == S_HALF || scalar == S_BF16;
+}
+
 Scalar scalar_word(Scalar scalar)
 {
     const ScalarInfo *info = &scalar_info[scalar];

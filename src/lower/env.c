@@ -68,7 +68,7 @@ static const View *name_items(Lower *l, const View *view, const Param *param,
 static int readers_of(const Expr *expr, const Param *array)
 {
     bool reads = expr->kind == E_TUPLE || expr_is(expr, P_ZIP) || expr_is(expr, P_MAP) ||
-                 (expr_in_group(expr, G_PAR));
+                 expr_in_group(expr, G_PAR);
     int n = expr->fun ? readers_of(expr->fun, array) : 0;
     for (int i = 0; i < expr->narg && n < 2; i++)
         n += expr_is_use(expr->arg[i], array) ? reads : readers_of(expr->arg[i], array);

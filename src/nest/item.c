@@ -109,7 +109,7 @@ static bool calls_before(const Expr *body)
 // An item for each row would leave most of a GPU idle, where each takes long. (By an
 // estimate for an H200, loops of 32 states: of 8,192 rows 0.28 ms by groups and 0.45 by
 // items, of 100,000 rows 4.6 and 1.6.)
-static bool wants_groups(const Expr *map)
+static bool leaves_units_idle(const Expr *map)
 {
     enum { FEW_ROWS = 1 << 15 };
     int64_t rows;
@@ -121,7 +121,7 @@ static bool is_for_one(const Expr *map)
 {
     return is_map(map) && is_small(type_elem(map->type, map->dims)) &&
            elements_in(type_elem(map->arg[0]->type, map->dims)) <= MADE_MOST &&
-           !wants_groups(map) && !expr_find(map->fun->arg[0], is_long, NULL);
+           !leaves_units_idle(map) && !expr_find(map->fun->arg[0], is_long, NULL);
 }
 
 bool is_for_items(const Expr *map)

@@ -12,7 +12,7 @@
 
 static Scalar scalar_of_pairs(Scalar scalar)
 {
-    return scalar == S_HALF || scalar == S_BF16 ? S_FLOAT : scalar;
+    return scalar_is_short(scalar) ? S_FLOAT : scalar;
 }
 
 // Integers and truth values as they are: a double does not hold all integers of 8 bytes.

@@ -249,7 +249,7 @@ static double few_digits(Rng *rng, Scalar scalar, const Marks *m, int64_t i, int
 {
     if (m->factors)
         return factor(rng, scalar, m, i, set);
-    int narrow = scalar == S_HALF || scalar == S_BF16;
+    int narrow = scalar_is_short(scalar);
     int most = m->terms || set / MORE_KINDS % 2 ? 2 : 16 >> narrow;
     double x = (double)rng_below(rng, (uint64_t)(2 * most + 1)) - most;
     x = m->terms ? x : x / 4;

@@ -104,9 +104,8 @@ static const double MARGIN = 32;
 // What is further than this is left to the bounds.
 static const double TOLERANCE_MOST = 0.1;
 
-// Runs a pass over the bounds of each floating output: its scale is theirs. The elements
-// beside them are those of other.
-static Found each_bound(const ProblemData *data, const ProblemData *other, RefPass pass)
+// Runs a pass over the bounds of each floating output: its scale is theirs.
+static Found each_bound(const ProblemData *data, RefPass pass)
 {
     for (int k = data->ninput; k < data->nbuffer; k++) {
         const RunnerBuffer *b = &data->buffer[k];
@@ -114,7 +113,7 @@ static Found each_bound(const ProblemData *data, const ProblemData *other, RefPa
             continue;
         pass.buffer = b;
         pass.bound = (float *)(uintptr_t)b->bound;
-        pass.raw = other->buffer[k].expect;
+        pass.raw = pass.beside ? pass.beside[k].expect : NULL;
         pass.scale = check_scale(b->scalar, b->expect, b->count);
         pass.found = pass_run(pass);
     }
@@ -174,14 +173,14 @@ static void diverged_chunk(const RefPass *pass, int64_t at, int64_t n, Found *fo
 void limits_diverged(ProblemData *data, Arena *arena)
 {
     RefPass pass = {.chunk = diverged_chunk};
-    data->diverged = each_bound(data, data, pass).count;
+    data->diverged = each_bound(data, pass).count;
     pass.all = data->diverged > 0;
     for (int k = data->ninput; pass.all && k < data->nbuffer; k++)
         if (scalar_info[data->buffer[k].scalar].floating)
             data->buffer[k].bound =
                 arena_shared(arena, (size_t)data->buffer[k].count * sizeof(float));
     if (pass.all)
-        each_bound(data, data, pass);
+        each_bound(data, pass);
 }
 
 // Nothing is decided of an element whose bound allows more than its own size, and more than
@@ -198,8 +197,7 @@ static void doubt_chunk(const RefPass *pass, int64_t at, int64_t n, Found *found
 
 Doubt limits_doubt(const ProblemData *data)
 {
-    Doubt doubt = {.undecided =
-                       each_bound(data, data, (RefPass){.chunk = doubt_chunk}).count};
+    Doubt doubt = {.undecided = each_bound(data, (RefPass){.chunk = doubt_chunk}).count};
     for (int k = data->ninput; k < data->nbuffer; k++) {
         const RunnerBuffer *b = &data->buffer[k];
         doubt.elements += b->count;
@@ -221,7 +219,7 @@ static bool is_in_doubt(const ProblemData *data)
 bool limits_are_wide(const ProblemData *data, bool continuous)
 {
     RefPass pass = {.chunk = widest_chunk, .all = continuous};
-    return each_bound(data, data, pass).most > data->tolerance || is_in_doubt(data);
+    return each_bound(data, pass).most > data->tolerance || is_in_doubt(data);
 }
 
 static double limit_of(const ProblemData *data, const ProblemData *nudged,
@@ -234,7 +232,7 @@ static double limit_of(const ProblemData *data, const ProblemData *nudged,
 void limits_set(ProblemData *data, const ProblemData *nudged, bool bounded, bool continuous)
 {
     double limit = limit_of(data, nudged, bounded ? COMPARE_ALL : COMPARE_BOUNDED);
-    RefPass pass = {.chunk = narrow_chunk};
+    RefPass pass = {.chunk = narrow_chunk, .beside = nudged->buffer};
     pass.all = bounded && (continuous || (limit <= TOLERANCE_MOST && is_in_doubt(data)));
     if (bounded && !pass.all)
         limit = limit_of(data, nudged, COMPARE_BOUNDED);
@@ -243,7 +241,7 @@ void limits_set(ProblemData *data, const ProblemData *nudged, bool bounded, bool
     data->tolerance = fmax(data->tolerance, fmin(limit, TOLERANCE_MOST));
     pass.tolerance = data->tolerance;
     if (bounded || data->diverged)
-        each_bound(data, nudged, pass);
+        each_bound(data, pass);
 }
 
 // How many elements a changed last bit takes further than the tolerance, and how far at

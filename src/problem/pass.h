@@ -27,6 +27,7 @@ struct RefPass {
     void (*chunk)(const RefPass *pass, int64_t at, int64_t n, Found *found);
     const RunnerBuffer *buffer;
     const void *raw;
+    const RunnerBuffer *beside; // of another run, whose outputs are raw; NULL: none
     char *to;
     float *bound;
     double scale, tolerance;

@@ -10,7 +10,7 @@ static const char *exception_in(const Expr *e)
     const char *found = NULL;
     if (e->kind == E_OP && scalar_info[scalar].floating && !op_is_rounded(e->op))
         return op_info[e->op].text;
-    if (scalar == S_HALF || scalar == S_BF16)
+    if (scalar_is_short(scalar))
         return scalar_info[scalar].name;
     if (e->kind == E_CALL)
         found = e->callee->body ? exception_in(e->callee->body) : e->callee->name;

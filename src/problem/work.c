@@ -59,12 +59,11 @@ static void find_term(const Expr *fold, const Expr **sum, const Expr **term)
         *sum = body, *term = e;
 }
 
-// Of halfs converted to float, the type of these.
+// A product of floats that were halfs is one of halfs, which adds up floats.
 static Scalar factor_type(const Expr *e)
 {
-    const Type *from = e->kind == E_OP && e->op == OP_FLOAT ? e->arg[0]->type : e->type;
-    const bool is_short = from->scalar == S_HALF || from->scalar == S_BF16;
-    return from->kind == T_SCALAR && is_short ? from->scalar : e->type->scalar;
+    const Scalar from = expr_converted(e);
+    return scalar_is_short(from) ? from : e->type->scalar;
 }
 
 // The type whose matrix units may do the product; S_BOOL: there are none.

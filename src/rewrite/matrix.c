@@ -49,32 +49,19 @@ static bool only_place(const MatrixStaging *m, const Expr *e, int side)
     return !e->fun || only_place(m, e->fun, side);
 }
 
-// What a conversion to float is of; S_FLOAT: it is none.
-static Scalar converted(const Expr *e)
-{
-    return expr_is_op(e, OP_FLOAT) && e->arg[0]->type->kind == T_SCALAR
-               ? e->arg[0]->type->scalar
-               : S_FLOAT;
-}
-
-static bool is_short_float(Scalar scalar)
-{
-    return scalar == S_HALF || scalar == S_BF16;
-}
-
 // Takes both factors. A conversion of a short type is what a product of the wider one does
 // by itself. Integers of 8 bits are numbers of the other factor's short type, too.
 static void take_factors(MatrixStaging *m, const Expr *const factor[SIDES])
 {
     Rewrite *rw = m->staging.rw;
-    Scalar from[SIDES] = {converted(factor[0]), converted(factor[1])};
+    Scalar from[SIDES] = {expr_converted(factor[0]), expr_converted(factor[1])};
     for (int side = 0; side < SIDES; side++) {
         const Expr *e = factor[side];
         Scalar other = from[!side];
         bool tiny = scalar_info[from[side]].integer && scalar_info[from[side]].bytes == 1 &&
-                    is_short_float(other);
+                    scalar_is_short(other);
         m->factor[side].cast = OPS;
-        if (tiny || is_short_float(from[side])) {
+        if (tiny || scalar_is_short(from[side])) {
             m->factor[side].cast = OP_FLOAT;
             e = e->arg[0];
         }
@@ -93,7 +80,7 @@ static bool has_unit(const MatrixStaging *m, const Type *sum)
     Scalar scalar = m->factor[0].scalar;
     if (scalar != m->factor[1].scalar)
         return false;
-    if (is_short_float(scalar) && sum->scalar == S_FLOAT)
+    if (scalar_is_short(scalar) && sum->scalar == S_FLOAT)
         return true;
     return sum->scalar == scalar &&
            (scalar == S_HALF || scalar == S_FLOAT || scalar == S_DOUBLE);

@@ -147,6 +147,18 @@ static void test_lines(void **state)
     arena_free(arena);
 }
 
+// A program of arrays of 1000 elements.
+static Problem *bound_problem(const char *head, const char *body, Arena *arena)
+{
+    Diags diags = {.arena = arena};
+    const Binding size = {.name = "N", .value = 1000};
+    char program[320];
+    snprintf(program, sizeof program, "size N\n%s =\n  %s\n", head, body);
+    Problem *problem = problem_parse("d.fw", program, &diags);
+    assert_true(problem && problem_bind(problem, &size, 1, &diags));
+    return problem;
+}
+
 // Integers that lead to a key or an index have all the values that are legal; others, and
 // those that would leave an array, are small.
 static void test_integers(void **state)
@@ -178,13 +190,8 @@ static void test_integers(void **state)
     };
     for (int i = 0; i < COUNTOF(want); i++) {
         Arena *arena = arena_new();
-        Diags diags = {.arena = arena};
-        char program[256];
-        snprintf(program, sizeof program, "size N\ndef d(k: [N]int, x: [N]float) =\n  %s\n",
-                 want[i].body);
-        Problem *problem = problem_parse("d.fw", program, &diags);
-        const Binding size = {.name = "N", .value = 1000};
-        assert_true(problem && problem_bind(problem, &size, 1, &diags));
+        Problem *problem =
+            bound_problem("def d(k: [N]int, x: [N]float)", want[i].body, arena);
         assert_int_equal(problem_ranges(problem, 2, arena)[0].below, want[i].below);
         const int *k = data_random(problem, 1, arena)->buffer[0].init;
         for (int j = 0; j < 1000; j++)
@@ -218,13 +225,8 @@ static void test_key_floats(void **state)
     };
     for (int i = 0; i < COUNTOF(want); i++) {
         AutoArena *arena = arena_new();
-        Diags diags = {.arena = arena};
-        char program[256];
-        snprintf(program, sizeof program, "size N\ndef d(x: [N]float, h: float) =\n  %s\n",
-                 want[i].body);
-        Problem *problem = problem_parse("d.fw", program, &diags);
-        const Binding size = {.name = "N", .value = 1000};
-        assert_true(problem && problem_bind(problem, &size, 1, &diags));
+        Problem *problem =
+            bound_problem("def d(x: [N]float, h: float)", want[i].body, arena);
         const InputRange *drawn = problem_ranges(problem, 2, arena);
         if (drawn[0].below != want[i].below)
             print_message("%s\n", want[i].body);
@@ -263,15 +265,9 @@ static void test_index_floats(void **state)
     };
     for (int i = 0; i < COUNTOF(want); i++) {
         Arena *arena = arena_new();
-        Diags diags = {.arena = arena};
-        char program[320];
-        snprintf(program, sizeof program,
-                 "size N\nfun f(x: float): float = c\"return x;\" flops 1\n"
-                 "def d(x: [N]float, y: [N]float) =\n  %s\n",
-                 want[i].body);
-        Problem *problem = problem_parse("d.fw", program, &diags);
-        const Binding size = {.name = "N", .value = 1000};
-        assert_true(problem && problem_bind(problem, &size, 1, &diags));
+        Problem *problem = bound_problem("fun f(x: float): float = c\"return x;\" flops 1\n"
+                                         "def d(x: [N]float, y: [N]float)",
+                                         want[i].body, arena);
         assert_int_equal(problem_ranges(problem, 2, arena)[0].index, want[i].index);
         const float *x = data_more(problem, MORE_FEW_DIGITS, 1, arena)->buffer[0].init;
         bool negative = false;
